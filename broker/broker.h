@@ -5,6 +5,7 @@
 #ifndef BROKER_BROKER_H
 #define BROKER_BROKER_H
 
+#include "broker/caller.h"
 #include "broker/core/adapter.h"
 #include "broker/core/cluster.h"
 #include "broker/core/error.h"
@@ -17,20 +18,6 @@
 #include <stdio.h>
 
 struct broker;
-
-/* X(constant, name): each may do what those before it may */
-#define ROLE_LIST(X) X(NONE, "none") X(READ, "read") X(SUBMIT, "submit") X(OPERATE, "operate") X(ADMIN, "admin")
-enum role {
-#define X(constant, name) ROLE_##constant,
-    ROLE_LIST(X)
-#undef X
-        ROLE_COUNT
-};
-struct caller { /* who asks; borrowed for the call */
-    const char *owner;
-    const char *team; /* "" when the token says none */
-    enum role role;
-};
 
 struct broker_env { /* borrowed; outlives the broker */
     struct clock *clock;
@@ -45,23 +32,11 @@ struct broker_env { /* borrowed; outlives the broker */
     void (*log)(const char *level, const char *text);
 };
 
-typedef void (*reply_fn)(void *arg, json_t *body, const struct error *err);
-
 /* Loads the store, opens the adapters, starts to work. */
 int broker_create(const struct broker_env *env, struct broker **out, struct error *err);
 /* Finishes what is outstanding at the store (bounded), closes adapters and store. Jobs go on. */
 void broker_destroy(struct broker *broker);
 
-/* Submits jobs. Each item is one job document. One item, bulk false: body is the job as broker_job
- * gives it; else {"jobs": [{"id"} or {"problem"}, ...]} in order. key NULL: none. fingerprint: hash of
- * the body. "existing": true marks a job that the key had made before. */
-struct submission {
-    struct value **items; /* taken with its elements */
-    size_t count;
-    bool bulk;
-    const char *key;
-    const char *fingerprint;
-};
 void broker_submit(struct broker *broker, const struct caller *caller, struct submission *submission,
                    reply_fn reply, void *arg);
 

@@ -242,12 +242,11 @@ int journal_post(struct journal *journal, struct entry *entry, enum event_kind k
     item->arg = pending;
     batch->done = post_done;
     batch->arg = journal;
-    if (entry->op == OP_APPEND) {
+    if (entry->op != OP_NONE) {
         error_set(err, ERROR_CONFLICT, "job %s is busy", entry->job->id);
         goto fail;
     }
-    if (job_apply(pending->next, item->event, journal->context->rules, journal->context->federation,
-                  err) < 0) {
+    if (job_apply(pending->next, item->event, err) < 0) {
         goto fail;
     }
     item->row = row_create(pending->next);
@@ -302,8 +301,7 @@ int journal_submit(struct journal *journal, struct journal_submit *items, size_t
         item->arg = pending;
         items[i].event = NULL;
         items[i].key = NULL;
-        result = job_apply(pending->next, item->event, journal->context->rules,
-                           journal->context->federation, err);
+        result = job_apply(pending->next, item->event, err);
         item->row = result == 0 ? row_create(pending->next) : NULL;
     }
     if (result < 0 || journal->context->store->ops->append(journal->context->store, batch, err) < 0) {

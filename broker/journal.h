@@ -8,12 +8,28 @@
 #include "broker/context.h"
 #include "broker/core/event.h"
 #include "broker/core/job.h"
+#include "broker/core/signal.h"
 #include "broker/core/store.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum op { OP_NONE, OP_APPEND, OP_CALL };
+
+/* What the current attempt, or a decision on its way to disk, holds of a place. */
+struct booking {
+    bool held, running, shown_running;
+    int place; /* index */
+    struct resources holds;
+    int gpu_index;              /* into the place's condition.gpus; -1: none */
+    char burst[NAME_SIZE];      /* through which it came; "" */
+    int64_t nodes;              /* thousandths of rented machines */
+    int64_t booked;             /* nano-units of rent */
+    struct texts budgets;       /* names that hold it; owned */
+    int64_t accepted_ms;        /* monotonic: since when the member has it; 0: not yet */
+    int64_t running_ms;         /* monotonic: since when it runs; 0: not yet */
+    struct entry *prev, *next;  /* of the same place */
+};
 
 /* A live job as the stages see it. Each block belongs to the file that its comment names. */
 struct entry {
@@ -34,20 +50,15 @@ struct entry {
     void *dispatch;      /* who the timer belongs to */
     int tries;
     int64_t since_ms; /* monotonic: of the first try */
-    struct entry *line_next;
-    bool in_line;
-    bool cancel_sent;
+    struct entry *line_next; /* queue: while a reload moves it */
+    bool sent; /* a submit of the current attempt was handed to the member */
 
     /* watch */
-    int missed; /* complete listings in a row that did not show it */
+    int missed;    /* complete listings in a row that did not show it */
+    int64_t round; /* the listing that showed it last */
+    bool finding;  /* a look-up after such listings is under way */
 
-    /* picture: which of its facts the last condition of the place already shows */
-    bool booked, shown_waiting, shown_running, counted_running;
-    struct resources holds;
-    int64_t nodes;        /* thousandths of rented machines */
-    int64_t since_mono;   /* since when the member has it */
-    int64_t running_mono; /* since when it runs */
-    struct entry *place_prev, *place_next;
+    struct booking booking; /* picture */
 };
 
 /* Runs when an event of a job is on disk and applied; and when an append has failed. */

@@ -73,6 +73,7 @@ struct place_view {
     int64_t rented_nodes;  /* thousandths of machines that our attempts hold there */
 };
 struct burst_view { /* by index of rules.bursts */
+    const struct burst_rule *rule;
     enum burst_state state;
     int64_t jobs;       /* attempts placed through it that hold a place */
     int64_t nodes;      /* thousandths */
@@ -93,6 +94,7 @@ struct subject { /* what is decided */
     struct spec *spec;
     const char *owner;
     int64_t waited_ms; /* since it was queued */
+    struct texts refused; /* places whose member refused this job: removed; borrowed */
 };
 
 enum { WHY_SIZE = 160 };

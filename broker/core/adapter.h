@@ -107,7 +107,7 @@ struct adapter_type {
     /* Makes the adapter. No network here: a member that is away is no error. */
     int (*open)(const struct adapter_env *env, const struct cluster *cluster, struct adapter **out,
                 struct error *err);
-    /* Completes what is outstanding as UNKNOWN, then frees. Work elsewhere goes on. */
+    /* Completes what is outstanding as UNKNOWN before it returns, then frees. Work elsewhere goes on. */
     void (*close)(struct adapter *adapter);
 
     void (*probe)(struct adapter *adapter, struct adapter_call *call);

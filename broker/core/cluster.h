@@ -140,6 +140,10 @@ struct federation {
 const struct place *federation_place(const struct federation *federation, const char *name);
 const struct cluster *federation_cluster(const struct federation *federation, const char *name);
 
+/* The cluster or place, with adapters also the adapter, whose name is nearest to word; or NULL. */
+const char *federation_nearest(const struct federation *federation, const char *word,
+                               bool adapters);
+
 /* Whether pattern names place: "hpc/gpu", "hpc" (all its places), or with "*". */
 bool place_is_named(const struct place *place, const char *pattern);
 

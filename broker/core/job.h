@@ -33,18 +33,18 @@ enum job_state {
         JOB_STATE_COUNT
 };
 
-/* X(constant, name, means) */
+/* X(constant, name, means, what the API calls an active job with such an attempt) */
 #define ATTEMPT_STATE_LIST(X)                                                                      \
-    X(NONE, "none", "there is no such attempt")                                                    \
-    X(INTENDED, "intended", "on disk, not yet sent")                                               \
-    X(UNSURE, "unsure", "sent, answer lost; looked up by tag")                                     \
-    X(ACCEPTED, "accepted", "the member has it")                                                   \
-    X(RUNNING, "running", "it runs")                                                               \
-    X(UNKNOWN, "unknown", "the member cannot be asked")                                            \
-    X(ENDED, "ended", "it ended; the outcome says how")
+    X(NONE, "none", "there is no such attempt", "")                                                \
+    X(INTENDED, "intended", "on disk, not yet sent", "placed")                                     \
+    X(UNSURE, "unsure", "sent, answer lost; looked up by tag", "placed")                           \
+    X(ACCEPTED, "accepted", "the member has it", "dispatched")                                     \
+    X(RUNNING, "running", "it runs", "running")                                                    \
+    X(UNKNOWN, "unknown", "the member cannot be asked", "unknown")                                 \
+    X(ENDED, "ended", "it ended; the outcome says how", "as before it ended")
 
 enum attempt_state {
-#define X(constant, name, means) ATTEMPT_##constant,
+#define X(constant, name, means, view) ATTEMPT_##constant,
     ATTEMPT_STATE_LIST(X)
 #undef X
         ATTEMPT_STATE_COUNT

@@ -71,7 +71,7 @@ struct list { /* items are structs of the row's item_size, owned */
 
 /* What custom readers are handed besides the value. */
 struct keys_context {
-    const char *zone; /* of instants and times of day; NULL: UTC */
+    const char *zone; /* of instants; NULL: they must state their offset, as in a job */
     void *arg;        /* of whoever called keys_read */
 };
 
@@ -83,7 +83,7 @@ enum key_flags {
     KEY_REQUIRED = 1,
     KEY_PLACE = 2,    /* a place may set it again; the place's value wins */
     KEY_TEMPLATE = 4, /* takes {owner} and the like */
-    KEY_NULL = 8,     /* null is allowed and means: not set */
+    KEY_NULL = 8,     /* null is allowed and means the same as an absent key */
     KEY_HIDDEN = 16,  /* not printed in the documentation */
 };
 
@@ -100,10 +100,15 @@ struct key {
     size_t item_size;       /* NAMED, ITEMS */
     size_t max_items;       /* TEXTS, LABELS, NAMED, ITEMS; 0: 1000 */
     size_t given;           /* offset + 1 of a bool that says whether the key stood there; 0: none */
-    key_read_fn read;       /* CUSTOM; SECTION, NAMED, ITEMS: called after the rows, to check or finish; or NULL */
-    key_free_fn free;       /* CUSTOM: frees the field; NULL when it owns nothing */
+    key_read_fn read;       /* CUSTOM; or a hook, see below; or NULL */
+    key_free_fn free;       /* frees what read made; called before the rows are freed; or NULL */
     const char *type_words; /* CUSTOM: for the documentation; others: NULL */
 };
+
+/* Hooks: `read` of a SECTION is called with the section after its rows, of NAMED and ITEMS with each item
+ * after its rows; only when the key stands there and all below it was read well. NAMED: names are
+ * checked by name_is_valid(). An absent SECTION gets the defaults of its rows; nothing in it is
+ * required then. */
 
 /* Fills the struct at base (zeroed by the caller) from value, which must be a map or NULL (then only
  * defaults apply). First error wins, with its place. On failure base holds what can be given to
@@ -129,6 +134,9 @@ void keys_print(const struct key *rows, const char *prefix, FILE *out);
 /* Reading a secret: resolves the reference now. out is owned by the caller and must be wiped. A file
  * that group or others can read is refused. */
 int secret_read(const struct secret *secret, char **out, struct error *err);
+void secret_wipe(char *text); /* wipes and frees; takes NULL */
+
+bool name_is_valid(const char *text); /* as KEY_NAME */
 
 bool texts_contain(const struct texts *texts, const char *word);
 bool texts_match(const struct texts *patterns, const char *word); /* any glob fits; empty: false */

@@ -16,6 +16,9 @@
     X(APPENDS, "appends", 16384, "events not yet on disk", "503 with Retry-After")                 \
     X(APPENDS_RESERVED, "appends kept for members", 4096, "of the appends", "dispatch stops")      \
     X(BATCH, "store batch", 4096, "events in one commit", "the next commit")                       \
+    X(READS, "store reads", 1024, "waiting in line", "503 with Retry-After")                       \
+    X(READ_BYTES, "store page", 8 * 1024 * 1024, "bytes in one page", "next_cursor")               \
+    X(READ_STEPS, "store search", 100000000, "steps of one query", "504, narrow it")               \
     X(SHAPES, "shapes", 65536, "interned at once", "jobs are decided singly")                      \
     X(KEY_BYTES, "idempotency key", 255, "bytes", "422")                                           \
     X(MEMBER_BODY, "member answer", 64 * 1024 * 1024, "bytes", "the call fails as unknown")        \

@@ -27,8 +27,8 @@ struct class_rule {
 
 enum tristate { ANY, NO, YES };
 struct needs_match { /* a range that is not given has low 0 and high UNLIMITED */
-    struct range cpus, gpus;
-    struct range memory;
+    struct range cpus, gpus; /* thousandths */
+    struct range memory;     /* bytes */
     struct texts gpu;
 };
 struct match { /* all that are given must fit */

@@ -50,7 +50,7 @@ struct env {
 };
 struct override { /* `at`: what changes on an adapter, cluster or place */
     char *name;
-    struct value *value; /* checked when the job was parsed */
+    const struct value *value; /* in the source of the spec; checked when that was parsed */
 };
 
 struct spec_defaults { /* taken where the job says nothing; kept with the job */
@@ -88,6 +88,10 @@ enum {
     SPEC_ENV_MAX = 512,
     SPEC_LABELS_MAX = 64,
     SPEC_COMMAND_MAX = 1024,
+    SPEC_ENV_BYTES_MAX = 64 * 1024, /* names and values together */
+    SPEC_LABEL_VALUE_MAX = 255,
+    SPEC_GPU_MAX = 16,
+    SPEC_EXITS_MAX = 32,
     SPEC_AT_MAX = 64
 };
 
@@ -110,8 +114,10 @@ json_t *spec_defaults_to_json(const struct spec *spec);
 int spec_restore(const json_t *source, const json_t *defaults, const char *team,
                  struct spec **out, struct error *err);
 
-/* The spec with the overrides of `at` for this place: adapter, then cluster, then place. Returns spec
- * itself (shared) when none applies, else a new one; give either to spec_unref. */
+/* The spec with the overrides of `at` for this place: adapter, then cluster, then place. Maps merge key
+ * by key, everything else is replaced, null removes; `run` also takes `command` away, and the other way
+ * round. Returns spec itself (shared) when none applies, else a new one; give either to spec_unref.
+ * Overrides that no longer give a job, since the place moved to another adapter: the result is skip. */
 struct spec *spec_at(struct spec *spec, const struct place *place);
 
 struct spec *spec_ref(struct spec *spec);

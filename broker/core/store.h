@@ -1,7 +1,11 @@
 /* store.h - port: where events are made durable. sqlite: is the default (broker/store_sqlite.h).
  *
  * A batch is all or nothing. Completion runs on the loop thread once the batch is on disk, in the order
- * of the appends. Reads see every batch that was completed before. */
+ * of the appends. Reads see every batch that was completed before. Appends and reads complete exactly
+ * once, never from within the call; what is outstanding at close completes within close.
+ *
+ * A job comes into being by an item with its SUBMIT event and its row; a second one with the same id
+ * fails its batch with CONFLICT. Later rows replace state, place, attempt, finished_ms and json. */
 #ifndef BROKER_CORE_STORE_H
 #define BROKER_CORE_STORE_H
 
@@ -25,7 +29,9 @@ struct store_row { /* the small row of a job, written with its event */
     int64_t submitted_ms, finished_ms; /* finished_ms 0: live */
     char *json;                        /* job_to_row as text; owned */
 };
-struct store_key { /* idempotency, checked in this commit; scope is the owner */
+/* Idempotency, checked in this commit; scope is the owner. A key holds until expires_ms, and after it
+ * for as long as the store keeps the job. When it is held by another job nothing of the item is written. */
+struct store_key {
     char *scope, *key, *fingerprint;   /* fingerprint: of the body; owned */
     int64_t expires_ms;
 };
@@ -53,12 +59,15 @@ struct store_item {
 struct store_batch {
     struct store_item *items; /* owned; freed by store_batch_destroy */
     size_t count;
-    /* STORE_FAILED in every item when the store could not commit; err then says why. */
+    /* Gives the batch back to the caller, who destroys it. err is never NULL; on success its code is
+     * ERROR_NONE. STORE_FAILED in every item when the store could not commit; err then says why. */
     void (*done)(struct store_batch *batch, const struct error *err);
     void *arg;
     struct store_batch *next; /* the store's */
 };
 void store_batch_destroy(struct store_batch *batch); /* takes NULL */
+
+enum { STORE_SIGNALS_MS = 14 * 24 * 3600 * 1000, STORE_DAY_MS = 24 * 3600 * 1000 };
 
 struct store_filter { /* of jobs; NULL or 0: any */
     const char *state;    /* a state's name, or "live", "final" */
@@ -95,22 +104,30 @@ struct store_loader {
 };
 
 struct store_ops {
-    /* Takes the batch. Fails only when more than LIMIT_APPENDS items wait: TOO_MANY, batch untouched. */
+    /* Takes the batch. Fails only when more than LIMIT_APPENDS items would wait (TOO_MANY; a batch with
+     * a SUBMIT may not use the LIMIT_APPENDS_RESERVED last) or when the store closes (UNAVAILABLE);
+     * the batch is then untouched. */
     int (*append)(struct store *store, struct store_batch *batch, struct error *err);
     int (*load)(struct store *store, const struct store_loader *loader, struct error *err);
-    /* Rows of jobs: {"id", ..., "row": {...}, "spec": {...}} newest first. */
+    /* Rows of jobs, newest first: {"id", "owner", "team", "class", "name", "state", "place", "attempt",
+     * "submitted_ms", "finished_ms", "row": {...}, "submit": {data of SUBMIT}}. A page may end early
+     * (LIMIT_READ_BYTES): `more` and the last id tell. */
     void (*jobs)(struct store *store, const struct store_filter *filter, store_read_fn done, void *arg);
-    /* Events of one job (id) or, id NULL, of all streams, after seq. */
+    /* Events of one job (id) or, id NULL, of all streams, after seq, as event_to_json gives them. */
     void (*events)(struct store *store, const char *id, int64_t after_seq, int limit,
                    store_read_fn done, void *arg);
-    /* One document, or the newest `limit` of a table when id is NULL. */
+    /* The documents with this id (one, but for SIGNALS), or of the whole table when id is NULL; the
+     * newest `limit`, newest first: {"id", "at_ms", "text"}. */
     void (*docs)(struct store *store, enum store_table table, const char *id, int limit,
                  store_read_fn done, void *arg);
-    /* Counts of live jobs by state, sizes, last commit: for metrics and readiness. */
+    /* For metrics and readiness. */
     void (*stats)(struct store *store, struct store_stats *out);
-    /* Drops finished jobs, their events and keys that ended before. */
+    /* Drops jobs that finished before, with their events; keys whose time and job are over; decisions
+     * older than that and than every live job; signals older than STORE_SIGNALS_MS. In slices, behind
+     * the appends. */
     void (*prune)(struct store *store, int64_t finished_before_ms, int64_t now_ms);
-    /* Completes what is outstanding, then closes. */
+    /* Commits and completes what is outstanding, then closes; the store is gone at return, but a store on
+     * a loop needs one more turn of it. */
     void (*close)(struct store *store);
 };
 

@@ -37,6 +37,9 @@ int share_parse(const char *text, int64_t *millionths, struct error *err); /* "8
 int rate_parse(const char *text, struct rate *out, struct error *err);    /* "5/s" "20/5m" */
 int power_parse(const char *text, int64_t *milliwatt, struct error *err); /* "350 W" */
 int range_parse(const char *text, struct range *out, struct error *err);  /* "4" "4.." "..8" "4..8" */
+/* The same with ends in another unit: "..8GiB" with size_parse, "1.5.." with thousandths_parse. */
+typedef int (*range_bound_fn)(const char *text, int64_t *out, struct error *err);
+int range_parse_by(const char *text, range_bound_fn bound, struct range *out, struct error *err);
 int integer_parse(const char *text, int64_t low, int64_t high, int64_t *out, struct error *err);
 int thousandths_parse(const char *text, int64_t *out, struct error *err); /* "1.5" -> 1500 */
 /* RFC 3339 with offset, or "2026-03-10 06:00" in the zone when zone is not NULL. */

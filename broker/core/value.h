@@ -40,6 +40,24 @@ void value_add_take(struct value *parent, const char *key, struct value *item);
 /* Returns the item of a map, or NULL. */
 const struct value *value_get(const struct value *map, const char *key);
 
+/* What a node means: YAML 1.2 core rules for PLAIN text; QUOTED is always TEXT. */
+enum value_meaning {
+    VALUE_MEANS_NULL,
+    VALUE_MEANS_TRUE,
+    VALUE_MEANS_FALSE,
+    VALUE_MEANS_INTEGER,
+    VALUE_MEANS_REAL,
+    VALUE_MEANS_TEXT,
+    VALUE_MEANS_LIST,
+    VALUE_MEANS_MAP
+};
+enum value_meaning value_meaning(const struct value *value);
+
+/* Reads one JSON document, each key once, within these limits; *out is a new reference. MALFORMED and
+ * nesting say line and column; beyond bytes_max: TOO_LARGE. */
+int json_read(const char *text, size_t length, size_t bytes_max, int depth_max, json_t **out,
+              struct error *err);
+
 /* Parses JSON: one document, UTF-8, no duplicate keys, within the limits. MALFORMED says line and
  * column, INVALID or TOO_LARGE else. */
 int value_from_json(const char *text, size_t length, struct value **out, struct error *err);
@@ -57,5 +75,7 @@ int value_error(const struct value *value, struct error *err, enum error_code co
 /* The same for the key of a value: line and column are those of the key. */
 int value_key_error(const struct value *value, struct error *err, enum error_code code,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Adds the place of value to an error that is set already. Returns -1. */
+int value_locate(const struct value *value, struct error *err);
 
 #endif

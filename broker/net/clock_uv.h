@@ -9,4 +9,8 @@
 struct clock *clock_uv_create(uv_loop_t *loop);
 void clock_uv_destroy(struct clock *clock); /* every timer must be destroyed before */
 
+/* Monotonic microseconds from no particular start. The one call here that any thread may make: the
+ * store's writer measures its commits with it. */
+int64_t clock_uv_thread_us(void);
+
 #endif

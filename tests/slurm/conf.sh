@@ -75,7 +75,7 @@ conf_write()
     {
         conf_common
         for part in ${PARTITIONS//,/ }; do
-            [[ $part =~ ^([A-Za-z][A-Za-z0-9_-]*)(:([0-9]+)(x([0-9]+))?)?$ ]] ||
+            [[ $part =~ ^([A-Za-z][A-Za-z0-9_-]*)(:([1-9][0-9]{0,3})(x([1-9][0-9]{0,3}))?)?$ ]] ||
                 die "partition '$part': expected NAME, NAME:NODES or NAME:NODESxCPUS"
             conf_partition "${BASH_REMATCH[1]}" "${BASH_REMATCH[3]:-$NODES}" \
                 "${BASH_REMATCH[5]:-$CPUS}" "$default"

@@ -95,9 +95,10 @@ wait_until()
     done
 }
 
-# Job steps outlive their slurmd. They and their jobs are known by the
-# configuration file in their environment. SLURM_CONF alone would also hit a
-# caller that exported it: a job has SLURM_JOB_ID too, a step daemon our mark.
+# Job steps outlive their slurmd. Jobs are known by their environment; SLURM_CONF
+# alone would also hit a caller that exported it, so SLURM_JOB_ID must be there too.
+# A step daemon writes its title over its environment: until then our mark tells,
+# afterwards the socket on which it listens in the spool directory.
 step_pids()
 {
     local f
@@ -106,7 +107,20 @@ step_pids()
         for f in $(grep -slzxF "SLURM_CONF=$DIR/slurm.conf" /proc/[0-9]*/environ || true); do
             grep -slz '^SLURM_JOB_ID=' "$f" || true
         done
+        step_sockets
     } | cut -d/ -f3 | sort -u
+}
+
+# Prints /proc/PID/fd/N for each descriptor that is such a socket.
+step_sockets()
+{
+    local inodes
+    inodes=$(awk -v spool="$DIR/spool/" 'index($NF, spool) == 1 { print $7 }' /proc/net/unix)
+    [[ -n $inodes ]] || return 0
+    find /proc/[0-9]*/fd -lname 'socket:*' -printf '%p %l\n' 2>/dev/null |
+        awk -v inodes="$inodes" '
+            BEGIN { n = split(inodes, list); while (n) wanted["socket:[" list[n--] "]"] = 1 }
+            $2 in wanted { print $1 }' || true
 }
 
 # Called after the slurmds are gone: kills what they left, children included.
