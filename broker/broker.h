@@ -30,6 +30,8 @@ struct broker_env { /* borrowed; outlives the broker */
                        struct rules **out, struct error *err);
     void (*rules_destroy)(struct rules *rules);
     void (*log)(const char *level, const char *text);
+    /* Go on although members show work that the store does not know: a person has decided. */
+    bool accept_world;
 };
 
 /* Loads the store, opens the adapters, starts to work. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct verdict { /* what becomes of it */
+struct judgement { /* what becomes of it */
     bool again;
     enum job_state state; /* when not again */
     enum outcome outcome;
@@ -80,7 +80,7 @@ static void describe(const struct attempt *attempt, char out[REASON_SIZE])
     }
 }
 
-static void judge(struct context *context, const struct job *job, struct verdict *out)
+static void judge(struct context *context, const struct job *job, struct judgement *out)
 {
     const struct attempt *attempt = job_attempt(job);
     const char *cause = outcome_cause(attempt->outcome);
@@ -102,15 +102,12 @@ static void judge(struct context *context, const struct job *job, struct verdict
     }
 }
 
-void finish_attempt(struct context *context, struct entry *entry)
+int finish_attempt(struct context *context, struct entry *entry)
 {
     const struct attempt *attempt = job_attempt(entry->job);
-    struct verdict verdict;
+    struct judgement verdict;
     struct error err;
     int result;
-    if (entry->op != OP_NONE) {
-        return;
-    }
     judge(context, entry->job, &verdict);
     if (verdict.again) {
         result = journal_post(context->journal, entry, EVENT_REQUEUE, 0,
@@ -131,6 +128,7 @@ void finish_attempt(struct context *context, struct entry *entry)
         context_log(context, "warn", "job %s: its end was not written, will be tried again: %s",
                     entry->job->id, err.text);
     }
+    return result;
 }
 
 int64_t finish_rent(const struct attempt *attempt, int64_t started_ms, int64_t ended_ms)

@@ -328,6 +328,14 @@ struct store_doc *store_doc_create(enum store_table table, const char *id, int64
     return doc;
 }
 
+void store_doc_destroy(struct store_doc *doc)
+{
+    if (doc) {
+        free(doc->text);
+        free(doc);
+    }
+}
+
 void journal_put(struct journal *journal, enum store_table table, const char *id, json_t *data_take)
 {
     struct store_batch *batch = batch_create(1);

@@ -41,8 +41,8 @@ struct entry {
     struct shape *shape;
     struct entry *queue_prev, *queue_next;
 
-    /* submit, broker: a cancel that waits for the operation under way */
-    bool want_cancel;
+    /* broker: a cancel that waits for the operation under way; a step that could not be written */
+    bool want_cancel, again;
     char cancel_by[PLACE_SIZE];
 
     /* dispatch */
@@ -119,5 +119,6 @@ int64_t journal_applied(const struct journal *journal, enum event_kind kind);
 
 struct store_doc *store_doc_create(enum store_table table, const char *id, int64_t at_ms,
                                    json_t *data_take);
+void store_doc_destroy(struct store_doc *doc); /* takes NULL */
 
 #endif

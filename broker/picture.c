@@ -265,6 +265,17 @@ const char *picture_fault(const struct picture *picture, int cluster)
     return picture->clusters[cluster].fault;
 }
 
+int64_t picture_silent_ms(const struct picture *picture, int cluster)
+{
+    const struct cluster_state *state = &picture->clusters[cluster];
+    return state->reachable ? 0 : mono(picture) - state->silent_since_ms;
+}
+
+struct entry *picture_bookings(const struct picture *picture, int place)
+{
+    return picture->places[place].first;
+}
+
 int64_t picture_round_trip_ms(const struct picture *picture, int cluster)
 {
     return picture->clusters[cluster].round_trip_ms;

@@ -34,6 +34,7 @@ bool picture_silent(struct picture *picture, int cluster, const char *why);
 bool picture_is_reachable(const struct picture *picture, int cluster);
 const char *picture_version(const struct picture *picture, int cluster);
 const char *picture_fault(const struct picture *picture, int cluster); /* "" when reachable */
+int64_t picture_silent_ms(const struct picture *picture, int cluster); /* 0: reachable */
 int64_t picture_round_trip_ms(const struct picture *picture, int cluster);
 /* How many members were reachable once and are not now, of how many. */
 void picture_dark(const struct picture *picture, int *dark, int *known);
@@ -55,6 +56,8 @@ void picture_book(struct picture *picture, struct entry *entry, const struct ver
 void picture_rebook(struct picture *picture, struct entry *entry);
 void picture_accepted(struct picture *picture, struct entry *entry);
 void picture_running(struct picture *picture, struct entry *entry);
+/* The entries that hold something of a place; go on with ->booking.next. */
+struct entry *picture_bookings(const struct picture *picture, int place);
 /* Releases all that the entry holds. Harmless when it holds nothing. */
 void picture_release(struct picture *picture, struct entry *entry);
 

@@ -12,6 +12,7 @@ static struct store_read *read_create(enum store_read_kind kind, int limit, int 
     struct store_read *read = xcalloc(1, sizeof *read);
     read->kind = kind;
     read->limit = limit < 1 ? 1 : limit > limit_max ? limit_max : limit;
+    read->steps = LIMIT_READ_STEPS;
     read->done = done;
     read->arg = arg;
     read->rows = json_array();
@@ -194,5 +195,13 @@ void store_batch_fail(struct store_batch *batch)
         if (item->event) {
             item->event->seq = 0;
         }
+    }
+}
+
+void store_count(struct store_stats *stats, const struct store_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        stats->items += batch->items[i].result == STORE_OK;
+        stats->keys_hit += batch->items[i].result == STORE_KEY_EXISTS;
     }
 }

@@ -22,6 +22,7 @@ struct store_read {
     int64_t after_seq;
     enum store_table table;
     int limit;
+    int64_t steps; /* a query that takes more is stopped */
     store_read_fn done;
     void *arg;
     json_t *rows;
@@ -66,6 +67,8 @@ json_t *store_row_parse(const char *id, const char *text, struct error *err);
 int store_admit(int64_t pending, const struct store_batch *batch, struct error *err);
 /* Sets the result of every item and takes back what was filled in. */
 void store_batch_fail(struct store_batch *batch);
+/* Adds what a durable batch wrote to the figures. */
+void store_count(struct store_stats *stats, const struct store_batch *batch);
 bool store_item_is_submit(const struct store_item *item);
 /* Wall time by which the expiry of keys is judged. */
 int64_t store_item_now(const struct store_item *item);

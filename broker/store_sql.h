@@ -56,8 +56,7 @@ int sql_writer_create(sqlite3 *db, struct sql_writer **out, struct error *err);
 void sql_writer_destroy(struct sql_writer *writer); /* takes NULL; leaves the connection open */
 /* Writes a list of batches in one transaction. 0: committed; a batch that failed by its own fault has
  * its err and its items' results set. -1: nothing was committed, every batch has failed with err. */
-int sql_writer_commit(struct sql_writer *writer, struct sql_entry *first, int64_t *keys_hit,
-                      struct error *err);
+int sql_writer_commit(struct sql_writer *writer, struct sql_entry *first, struct error *err);
 /* Writes one number, to find out whether the disk takes writes again. */
 int sql_writer_probe(struct sql_writer *writer, struct error *err);
 

@@ -5,13 +5,12 @@
 #include "broker/store_sql.h"
 
 #include "broker/core/alloc.h"
-#include "broker/core/limits.h"
 #include "broker/core/strbuf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERY_MAX = 4096, QUERY_TEXTS = 12, STEPS_AT_ONCE = 10000 };
+enum { QUERY_MAX = 4096, QUERY_VALUES = 16, STEPS_AT_ONCE = 10000 };
 
 /* A statement that grows by conditions, with the values of its parameters in order. */
 struct query {
@@ -19,7 +18,7 @@ struct query {
     struct {
         const char *text; /* NULL: the number */
         int64_t number;
-    } values[QUERY_TEXTS];
+    } values[QUERY_VALUES];
     int count;
 };
 
@@ -250,7 +249,7 @@ static const struct {
 
 void sql_read(sqlite3 *db, struct store_read *read)
 {
-    int64_t steps = LIMIT_READ_STEPS;
+    int64_t steps = read->steps;
     sqlite3_progress_handler(db, STEPS_AT_ONCE, stop_cb, &steps);
     sqlite3_stmt *stmt = read_table[read->kind].start(db, read, &read->err);
     int code = SQLITE_ERROR;

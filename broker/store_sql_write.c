@@ -78,7 +78,6 @@ struct sql_writer {
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     int64_t last_seq; /* the last number that was given */
-    int64_t keys_hit; /* of the transaction under way */
 };
 
 /* Outcome of writing a part: its own fault undoes the batch, the store's fault everything. */
@@ -133,7 +132,6 @@ static enum fault look_up_key(struct sql_writer *writer, struct store_item *item
             item->result = STORE_KEY_EXISTS;
             copy_text(item->existing, sizeof item->existing, sql_text(stmt, 0));
             item->same_body = strcmp(sql_text(stmt, 1), item->key->fingerprint) == 0;
-            writer->keys_hit++;
         }
     } else if (code != SQLITE_DONE) {
         (void)sql_error(writer->db, err, "keys");
@@ -286,7 +284,7 @@ static enum fault write_items(struct sql_writer *writer, struct sql_entry *entry
 
 static enum fault write_batch(struct sql_writer *writer, struct sql_entry *entry, struct error *err)
 {
-    int64_t last_seq = writer->last_seq, keys_hit = writer->keys_hit;
+    int64_t last_seq = writer->last_seq;
     enum fault fault = run_plain(writer, STATEMENT_BATCH_BEGIN, err);
     if (fault == FAULT_NONE) {
         fault = write_items(writer, entry, &entry->err);
@@ -299,7 +297,6 @@ static enum fault write_batch(struct sql_writer *writer, struct sql_entry *entry
     }
     if (fault == FAULT_OWN) {
         writer->last_seq = last_seq;
-        writer->keys_hit = keys_hit;
         store_batch_fail(entry->batch);
         if (run_plain(writer, STATEMENT_BATCH_UNDO, err) != FAULT_NONE) {
             return FAULT_STORE;
@@ -317,11 +314,9 @@ static void roll_back(struct sql_writer *writer)
     }
 }
 
-int sql_writer_commit(struct sql_writer *writer, struct sql_entry *first, int64_t *keys_hit,
-                      struct error *err)
+int sql_writer_commit(struct sql_writer *writer, struct sql_entry *first, struct error *err)
 {
     int64_t last_seq = writer->last_seq;
-    writer->keys_hit = 0;
     enum fault fault = run_plain(writer, STATEMENT_BEGIN, err);
     for (struct sql_entry *at = first; at && fault == FAULT_NONE; at = at->next) {
         fault = write_batch(writer, at, err);
@@ -330,7 +325,6 @@ int sql_writer_commit(struct sql_writer *writer, struct sql_entry *first, int64_
         fault = run_plain(writer, STATEMENT_COMMIT, err);
     }
     if (fault == FAULT_NONE) {
-        *keys_hit = writer->keys_hit;
         return 0;
     }
     roll_back(writer);

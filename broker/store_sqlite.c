@@ -36,8 +36,8 @@ enum { GATHER_US_MAX = 20000, PROBE_MS = 1000, COMMITS_PER_SLICE = 16 };
 /* What the writer has done: a transaction with its batches, or a bare attempt. */
 struct written {
     struct sql_entry *first; /* NULL: a probe or a slice of pruning */
-    int64_t items, keys_hit, commit_us;
-    bool failed;
+    int64_t items, commit_us;
+    bool failed, pruned; /* pruned: to the end */
     struct error err;
     struct written *next;
 };
@@ -130,8 +130,7 @@ static void commit(struct store_sqlite *self, struct sql_entry *first, int64_t i
     int64_t start_us = clock_uv_thread_us();
     done->first = first;
     done->items = items;
-    done->failed =
-        sql_writer_commit(self->writer, first, &done->keys_hit, &done->err) < 0;
+    done->failed = sql_writer_commit(self->writer, first, &done->err) < 0;
     self->failing = done->failed;
     self->commit_end_us = clock_uv_thread_us();
     self->commit_us = self->commit_end_us - start_us;
@@ -141,12 +140,14 @@ static void commit(struct store_sqlite *self, struct sql_entry *first, int64_t i
     written_push(self, done);
 }
 
-/* Tells the loop only of changes: a bare attempt that failed, or the first that did not. */
-static void attempt_done(struct store_sqlite *self, bool failed, const struct error *err)
+/* Tells the loop only what it needs to know: a failure, the first success after one, the end. */
+static void attempt_done(struct store_sqlite *self, bool failed, bool pruned,
+                         const struct error *err)
 {
-    if (failed || self->failing) {
+    if (failed || self->failing || pruned) {
         struct written *done = xcalloc(1, sizeof *done);
         done->failed = failed;
+        done->pruned = pruned;
         done->err = *err;
         written_push(self, done);
     }
@@ -158,7 +159,7 @@ static void prune_slice(struct store_sqlite *self, struct sql_prune prune)
     struct error err = {0};
     self->commits_since_prune = 0;
     int more = sql_writer_prune(self->writer, &prune, &err);
-    attempt_done(self, more < 0, &err);
+    attempt_done(self, more < 0, more == 0, &err);
     if (more > 0) {
         uv_mutex_lock(&self->mutex);
         if (!self->want_prune) {
@@ -173,7 +174,7 @@ static void probe(struct store_sqlite *self)
 {
     struct error err = {0};
     bool failed = sql_writer_probe(self->writer, &err) < 0;
-    attempt_done(self, failed, &err);
+    attempt_done(self, failed, false, &err);
 }
 
 enum work { WORK_STOP, WORK_COMMIT, WORK_PRUNE, WORK_PROBE };
@@ -289,12 +290,14 @@ static void count_written(struct store_sqlite *self, const struct written *done)
     stats->failing = done->failed;
     copy_text(stats->error, sizeof stats->error, done->failed ? done->err.text : "");
     stats->pending -= done->items;
+    stats->prunes += done->pruned;
     if (done->failed || !done->first) {
         return;
     }
     stats->commits++;
-    stats->items += done->items;
-    stats->keys_hit += done->keys_hit;
+    for (const struct sql_entry *entry = done->first; entry; entry = entry->next) {
+        store_count(stats, entry->batch);
+    }
     stats->last_commit_ms = clock_mono_ms(self->clock);
     stats->commit_us = stats->commits == 1 ? done->commit_us
                                            : (stats->commit_us * 7 + done->commit_us) / 8;

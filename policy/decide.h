@@ -72,11 +72,14 @@ struct place_view {
     int64_t arrivals_ms;   /* mean time between two arrivals there; 0: not known */
     int64_t rented_nodes;  /* thousandths of machines that our attempts hold there */
 };
+struct burst_facts; /* policy/burst.h */
 struct burst_view { /* by index of rules.bursts */
     const struct burst_rule *rule;
     enum burst_state state;
     int64_t jobs;       /* attempts placed through it that hold a place */
     int64_t nodes;      /* thousandths */
+    const struct burst_facts *facts; /* of its last step, for the sentences; or NULL */
+    const char *why;                 /* of its last change: "62 pending > 50"; or NULL */
 };
 struct budget_view { /* by index of rules.budgets; of the running period */
     int64_t settled, booked;

@@ -216,7 +216,8 @@ static bool filter_shapes(struct option *option, struct shortage *shortage)
         }
     }
     say(option->row, VERDICT_NEVER, "no machine there has all of it: %s, %s",
-        amount_text(AMOUNT_CPUS, needs->cpus, have), amount_text(AMOUNT_MEMORY, needs->memory, need));
+        amount_text(AMOUNT_CPUS, needs->cpus, have),
+        amount_text(AMOUNT_MEMORY, needs->memory, need));
     return false;
 }
 
@@ -233,6 +234,15 @@ bool filter_able(struct option *option, const struct federation *federation,
         }
     }
     return option->view->place->nodes.count == 0 || filter_shapes(option, shortage);
+}
+
+bool filter_refused(struct option *option, const struct subject *subject)
+{
+    if (!texts_contain(&subject->refused, option->view->place->name)) {
+        return true;
+    }
+    say(option->row, VERDICT_REMOVED, "%s refused this job", option->view->place->cluster->name);
+    return false;
 }
 
 bool filter_moment(struct option *option)

@@ -93,7 +93,8 @@ bool filter_gpus(struct option *option, const struct federation *federation,
     if (seen.most >= 0 && seen.most < needs->gpus) {
         shortage->have = seen.most;
         say(option->row, VERDICT_NEVER, "%s there in all, %s needed",
-            amount_text(AMOUNT_GPUS, seen.most, text), amount_figure(AMOUNT_GPUS, needs->gpus, need));
+            amount_text(AMOUNT_GPUS, seen.most, text),
+            amount_figure(AMOUNT_GPUS, needs->gpus, need));
         return false;
     }
     shortage->is_amount = false;

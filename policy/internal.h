@@ -1,8 +1,8 @@
 /* internal.h - what the files of a decision share: one place under decision, arithmetic, sentences.
  *
- * decide.c walks, per place: filter_job, filter_guards, filter_able, route_has, rent_price,
- * filter_moment, filter_slots, terms_price; then route_choose and summary_write. Each step that says no
- * writes the verdict and its sentence. */
+ * decide.c walks, per place: filter_job, filter_guards, filter_able, route_has, filter_refused,
+ * rent_price, filter_moment, rent_machines, filter_slots, terms_price; then route_choose and
+ * summary_write. Each step that says no writes the verdict and its sentence. */
 #ifndef POLICY_INTERNAL_H
 #define POLICY_INTERNAL_H
 
@@ -11,11 +11,15 @@
 enum amount { AMOUNT_CPUS, AMOUNT_MEMORY, AMOUNT_GPUS, AMOUNT_TIME, AMOUNT_COUNT };
 enum { ROOM_COUNT = AMOUNT_TIME }; /* what a place has: the amounts before time */
 
-struct room { /* one resource of one place, as far as the job needs it */
-    bool stated;         /* the total is known */
-    bool free_stated;    /* and what of it is free */
+struct room {         /* one resource of one place, as far as the job needs it */
+    bool stated;      /* the total is known */
+    bool free_stated; /* and what of it is free */
     int64_t total, need;
-    int64_t free;        /* less our placements that the place does not show yet; may be negative */
+    int64_t free; /* less our placements that the place does not show yet; may be negative */
+};
+
+struct load {            /* of one resource, in millionths of the total */
+    int64_t used, takes; /* what is in use, and what the job adds */
 };
 
 struct shortage { /* the amount of which a place has too little for one job, if it is an amount */
@@ -32,9 +36,11 @@ struct option { /* one place in one decision */
     struct verdict_row *row;
     struct spec *spec; /* resolved for the place; ours to unref */
     struct room rooms[ROOM_COUNT];
-    bool elastic;        /* machines come up on demand, the place states no totals */
-    bool fits;           /* it would start at once, as far as is known */
-    int64_t used, takes; /* millionths of its fullest resource: in use, and what the job adds */
+    bool elastic;                  /* machines come up on demand, the place states no totals */
+    bool fits;                     /* it would start at once, as far as is known */
+    int64_t used;                  /* millionths of its fullest resource */
+    struct load loads[ROOM_COUNT]; /* of each resource that is stated */
+    int load_count;
     const struct node_shape *shape; /* of the machine it would rent, or NULL */
     enum option_state state;
     int tier; /* from 1, in which state holds; 0: none yet */
@@ -62,8 +68,8 @@ int64_t nano_round(double nano);                     /* half away from zero; sat
 void say(struct verdict_row *row, enum verdict verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum { AMOUNT_TEXT_SIZE = 64 };
-char *amount_text(enum amount amount, int64_t value, char out[AMOUNT_TEXT_SIZE]); /* "1 GPU" */
-const char *amount_noun(enum amount amount, int64_t value);                       /* "GPUs" */
+char *amount_text(enum amount amount, int64_t value, char out[AMOUNT_TEXT_SIZE]);   /* "1 GPU" */
+const char *amount_noun(enum amount amount, int64_t value);                         /* "GPUs" */
 char *amount_figure(enum amount amount, int64_t value, char out[AMOUNT_TEXT_SIZE]); /* "4" */
 void join_texts(const struct texts *texts, const char *between, char *out, size_t size);
 int64_t percent(int64_t millionths); /* whole ones, half up */
@@ -83,6 +89,7 @@ bool filter_job(struct option *option);
 bool filter_guards(struct option *option, const struct deciding *deciding);
 bool filter_able(struct option *option, const struct federation *federation,
                  struct shortage *shortage);
+bool filter_refused(struct option *option, const struct subject *subject);
 bool filter_moment(struct option *option);
 bool filter_slots(struct option *option);
 /* The guard that would remove the place if one key of its match fitted the job: into out, else "". */
@@ -99,6 +106,7 @@ bool shape_fits(const struct node_shape *shape, const struct needs *needs);
 /* What a job of these needs takes of the machine, in thousandths of it, rounded up. */
 int64_t shape_share(const struct node_shape *shape, const struct needs *needs);
 bool rent_price(struct option *option, const struct deciding *deciding);
+bool rent_machines(struct option *option); /* whether one more of ours may come up there */
 /* Whether every budget that must hold the booking can. names, when not NULL, gets them. */
 bool rent_budgets(struct option *option, const struct deciding *deciding,
                   const struct burst_rule *burst, struct texts *names);

@@ -158,8 +158,7 @@ bool match_covers(const struct match *a, const struct match *b)
 {
     return texts_cover(&a->class_name, &b->class_name) && texts_cover(&a->team, &b->team) &&
            texts_cover(&a->owner, &b->owner) && texts_cover(&a->name, &b->name) &&
-           labels_cover(&a->labels, &b->labels) &&
-           range_covers(&a->needs.cpus, &b->needs.cpus) &&
+           labels_cover(&a->labels, &b->labels) && range_covers(&a->needs.cpus, &b->needs.cpus) &&
            range_covers(&a->needs.memory, &b->needs.memory) &&
            range_covers(&a->needs.gpus, &b->needs.gpus) &&
            texts_cover(&a->needs.gpu, &b->needs.gpu) &&

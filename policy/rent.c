@@ -87,9 +87,12 @@ bool rent_price(struct option *option, const struct deciding *deciding)
     const struct rules *rules = deciding->view->rules;
     struct verdict_row *row = option->row;
     const char *unknown = NULL;
-    int64_t machines = option_machines(option);
     if (!place_kind_is_rented(option->view->place->kind)) {
         return true;
+    }
+    if (rules->budgets.count == 0) {
+        say(row, VERDICT_REMOVED, "rent needs a budget, none is set");
+        return false;
     }
     option->shape = shape_cheapest(option, rules, &row->price_hour, &unknown);
     if (!option->shape && unknown) {
@@ -104,11 +107,18 @@ bool rent_price(struct option *option, const struct deciding *deciding)
     row->nodes = shape_share(option->shape, &option->spec->needs);
     row->rent_expected = budget_rent(row->price_hour, option->spec->time.estimate);
     row->booked = booking(row->rent_expected, row->price_hour, option->spec->time.limit);
-    if (machines > 0 && add_capped(option->view->rented_nodes, row->nodes) > machines) {
-        say(row, VERDICT_LATER, "our %" PRId64 " machines there are in use", machines / WHOLE);
-        return false;
-    }
     return true;
+}
+
+bool rent_machines(struct option *option)
+{
+    int64_t machines = option_machines(option);
+    if (!option->shape || machines == 0 ||
+        add_capped(option->view->rented_nodes, option->row->nodes) <= machines) {
+        return true;
+    }
+    say(option->row, VERDICT_LATER, "our %" PRId64 " machines there are in use", machines / WHOLE);
+    return false;
 }
 
 static bool budget_has_room(struct option *option, const struct budget_rule *budget,
@@ -149,8 +159,8 @@ bool rent_budgets(struct option *option, const struct deciding *deciding,
     for (size_t i = 0; i < budgets->count; i++) {
         const struct budget_rule *budget = RULES_AT(*budgets, struct budget_rule, i);
         bool of_burst = burst && burst->budget && strcmp(burst->budget, budget->name) == 0;
-        if (!of_burst && !budget_counts(budget, deciding->subject->spec, deciding->subject->owner,
-                                        place)) {
+        if (!of_burst &&
+            !budget_counts(budget, deciding->subject->spec, deciding->subject->owner, place)) {
             continue;
         }
         counting++;
@@ -162,8 +172,7 @@ bool rent_budgets(struct option *option, const struct deciding *deciding,
         }
     }
     if (counting == 0) {
-        say(option->row, VERDICT_REMOVED, "rent needs a budget, none %s",
-            budgets->count ? "counts this job here" : "is set");
+        say(option->row, VERDICT_REMOVED, "rent needs a budget, none counts this job here");
     }
     return counting > 0;
 }

@@ -83,23 +83,24 @@ static bool fits_stated(const struct option *option)
     return option->rooms[AMOUNT_CPUS].stated && option->rooms[AMOUNT_CPUS].free_stated;
 }
 
+static void add_load(struct option *option, int64_t used, int64_t takes)
+{
+    struct load *load = &option->loads[option->load_count++];
+    load->used = used > USED_MAX ? USED_MAX : used;
+    load->takes = takes > USED_MAX ? USED_MAX : takes;
+    option->used = load->used > option->used ? load->used : option->used;
+}
+
 static void measure_stated(struct option *option)
 {
-    int64_t most = -1;
     for (int i = 0; i < ROOM_COUNT; i++) {
         const struct room *room = &option->rooms[i];
-        if (!room->stated || !room->free_stated) {
-            continue;
-        }
-        int64_t in_use = room->free >= room->total ? 0 : room->total - room->free;
-        int64_t used = scale_near(in_use, SHARE_ONE, room->total);
-        int64_t takes = scale_near(room->need, SHARE_ONE, room->total);
-        if (used > most || (used == most && takes > option->takes)) {
-            most = used;
-            option->takes = takes > USED_MAX ? USED_MAX : takes;
+        if (room->stated && room->free_stated) {
+            int64_t in_use = room->free >= room->total ? 0 : room->total - room->free;
+            add_load(option, scale_near(in_use, SHARE_ONE, room->total),
+                     scale_near(room->need, SHARE_ONE, room->total));
         }
     }
-    option->used = most < 0 ? 0 : most > USED_MAX ? USED_MAX : most;
 }
 
 static void measure_elastic(struct option *option)
@@ -114,8 +115,8 @@ static void measure_elastic(struct option *option)
         }
     }
     if (machines > 0) {
-        option->used = scale_near(option->view->rented_nodes, SHARE_ONE, machines);
-        option->takes = scale_near(share, SHARE_ONE, machines);
+        add_load(option, scale_near(option->view->rented_nodes, SHARE_ONE, machines),
+                 scale_near(share, SHARE_ONE, machines));
     }
     option->fits = machines == 0 || add_capped(option->view->rented_nodes, share) <= machines;
 }

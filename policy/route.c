@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct route *route_find(const struct rules *rules, const struct spec *spec, const char *owner)
+const struct route *route_find(const struct rules *rules, const struct spec *spec,
+                               const char *owner)
 {
     for (size_t i = 0; i < rules->routes.count; i++) {
         const struct route *route = RULES_AT(rules->routes, struct route, i);
@@ -46,15 +47,9 @@ static int tier_rank(const struct tier *tier, const struct place *place)
 static int64_t stays_free(const struct option *option)
 {
     int64_t least = SHARE_ONE;
-    if (option->elastic) {
-        return SHARE_ONE - add_capped(option->used, option->takes);
-    }
-    for (int a = 0; a < ROOM_COUNT; a++) {
-        const struct room *room = &option->rooms[a];
-        if (room->stated && room->free_stated) {
-            int64_t left = scale_near(room->free - room->need, SHARE_ONE, room->total);
-            least = left < least ? left : least;
-        }
+    for (int i = 0; i < option->load_count; i++) {
+        int64_t left = SHARE_ONE - option->loads[i].used - option->loads[i].takes;
+        least = left < least ? left : least;
     }
     return least;
 }
@@ -128,7 +123,7 @@ static enum option_state tier_ask(const struct tier *tier, struct option *option
         return OPTION_OUT;
     }
     return tier_has_ease(tier, option, deciding->subject->waited_ms, outlived) ? OPTION_CAN
-                                                                              : OPTION_FULL;
+                                                                               : OPTION_FULL;
 }
 
 /* A place in two tiers keeps the answer of the first, unless a later one is better. */
@@ -195,8 +190,7 @@ static bool is_cheaper(const struct option *a, const struct option *b, int64_t r
     if (bin_a != bin_b) {
         return bin_a < bin_b;
     }
-    return a->rank != b->rank ? a->rank < b->rank
-                              : a->view->place->index < b->view->place->index;
+    return a->rank != b->rank ? a->rank < b->rank : a->view->place->index < b->view->place->index;
 }
 
 static struct option *cheapest(const struct deciding *deciding, int tier, enum option_state state)
@@ -218,8 +212,8 @@ static void judge_others(struct deciding *deciding, const struct option *chosen)
     for (size_t i = 0; i < deciding->out->row_count; i++) {
         struct option *option = &deciding->options[i];
         if (option == chosen ||
-            (option->state != OPTION_CAN &&
-             !(deciding->relaxed && option->state == OPTION_FULL && option->tier == chosen->tier))) {
+            (option->state != OPTION_CAN && !(deciding->relaxed && option->state == OPTION_FULL &&
+                                              option->tier == chosen->tier))) {
             continue;
         }
         if (option->tier == chosen->tier || option->row->sum > chosen->row->sum) {

@@ -9,7 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, CLAUSE_SIZE = 2 * WHY_SIZE };
+enum { NAMES_SHOWN = 3, GROUPS_TRIED = 8, CLAUSE_SIZE = 2 * WHY_SIZE };
+
+struct group { /* rows that say the same, by place */
+    const struct verdict_row **rows;
+    size_t count;
+};
+struct groups {
+    const struct verdict_row **rows;
+    struct group *items;
+    size_t count;
+};
 
 /* "(12 pending, opens over 50)" of the first condition that asks for pending jobs. */
 static void burst_figure(const struct burst_rule *rule, const struct burst_facts *facts, char *out,
@@ -73,57 +83,82 @@ static bool clause_in_place(const struct verdict_row *row, char *out, size_t siz
     return false;
 }
 
-static bool is_same(const struct verdict_row *a, const struct verdict_row *b)
+static int compare_said(const struct verdict_row *a, const struct verdict_row *b)
 {
-    return a->verdict == b->verdict && strcmp(a->why, b->why) == 0;
+    return a->verdict != b->verdict ? (a->verdict < b->verdict ? -1 : 1) : strcmp(a->why, b->why);
 }
 
-static bool is_first(const struct decision *decision, size_t at)
+static int by_said(const void *a, const void *b)
 {
-    for (size_t i = 0; i < at; i++) {
-        if (is_same(&decision->rows[i], &decision->rows[at])) {
-            return false;
-        }
-    }
-    return true;
+    const struct verdict_row *x = *(const struct verdict_row *const *)a;
+    const struct verdict_row *y = *(const struct verdict_row *const *)b;
+    int order = compare_said(x, y);
+    return order ? order : (x->place->index < y->place->index ? -1 : 1);
 }
 
-static size_t count_same(const struct decision *decision, size_t at)
+static int by_place(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    return x->rows[0]->place->index < y->rows[0]->place->index ? -1 : 1;
+}
+
+/* The commonest first; ties as the places stand. */
+static int by_count(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    return x->count != y->count ? (x->count < y->count ? 1 : -1) : by_place(a, b);
+}
+
+static void groups_init(struct groups *groups, const struct decision *decision,
+                        bool (*wanted)(const struct verdict_row *))
 {
     size_t count = 0;
+    groups->rows = xcalloc(decision->row_count + 1, sizeof(struct verdict_row *));
+    groups->items = xcalloc(decision->row_count + 1, sizeof *groups->items);
+    groups->count = 0;
     for (size_t i = 0; i < decision->row_count; i++) {
-        count += is_same(&decision->rows[i], &decision->rows[at]);
+        if (wanted(&decision->rows[i])) {
+            groups->rows[count++] = &decision->rows[i];
+        }
     }
-    return count;
+    qsort(groups->rows, count, sizeof(struct verdict_row *), by_said);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || compare_said(groups->rows[i - 1], groups->rows[i]) != 0) {
+            groups->items[groups->count++].rows = &groups->rows[i];
+        }
+        groups->items[groups->count - 1].count++;
+    }
+}
+
+static void groups_fini(struct groups *groups)
+{
+    free(groups->rows);
+    free(groups->items);
 }
 
 /* "hpc/cpu, hpc/gpu and 3 more: drained" */
-static void clause_of_group(const struct decision *decision, size_t at, char *out, size_t size)
+static void clause_of_group(const struct group *group, char *out, size_t size)
 {
-    size_t count = count_same(decision, at), shown = 0;
     char more[32];
     out[0] = '\0';
-    for (size_t i = at; i < decision->row_count && shown < NAMES_SHOWN; i++) {
-        if (is_same(&decision->rows[i], &decision->rows[at])) {
-            append(out, size, decision->rows[i].place->name, ", ");
-            shown++;
-        }
+    for (size_t i = 0; i < group->count && i < NAMES_SHOWN; i++) {
+        append(out, size, group->rows[i]->place->name, ", ");
     }
-    if (count > shown) {
-        (void)snprintf(more, sizeof more, " and %zu more", count - shown);
+    if (group->count > NAMES_SHOWN) {
+        (void)snprintf(more, sizeof more, " and %zu more", group->count - NAMES_SHOWN);
         append(out, size, more, "");
     }
-    append(out, size, decision->rows[at].why, ": ");
+    append(out, size, group->rows[0]->why, ": ");
 }
 
-/* What a place that can take it later waits for. */
-static void clause_later(const struct decision *decision, size_t at, char *out, size_t size)
+/* What places that can take it later wait for. */
+static void clause_later(const struct group *group, char *out, size_t size)
 {
-    const struct verdict_row *row = &decision->rows[at];
+    const struct verdict_row *row = group->rows[0];
     if (row->verdict == VERDICT_CLOSED || strncmp(row->why, "burst ", 6) == 0) {
         copy_text(out, size, row->why);
-    } else if (count_same(decision, at) > 1 || !clause_in_place(row, out, size)) {
-        clause_of_group(decision, at, out, size);
+    } else if (group->count > 1 || !clause_in_place(row, out, size)) {
+        clause_of_group(group, out, size);
     }
 }
 
@@ -132,59 +167,47 @@ static bool is_later(const struct verdict_row *row)
     return row->verdict == VERDICT_LATER || row->verdict == VERDICT_CLOSED;
 }
 
-static void write_waits(struct decision *decision)
+static bool is_any(const struct verdict_row *row)
 {
-    char clause[CLAUSE_SIZE];
-    (void)snprintf(decision->summary, sizeof decision->summary,
-                   "0 of %zu places can take it now, %zu later", decision->row_count,
-                   decision->can_later);
-    const char *between = ": ";
-    for (size_t i = 0; i < decision->row_count; i++) {
-        if (is_later(&decision->rows[i]) && is_first(decision, i)) {
-            clause_later(decision, i, clause, sizeof clause);
-            if (append_whole(decision->summary, sizeof decision->summary, clause, between)) {
-                between = "; ";
-            }
-        }
-    }
+    return row->why[0] != '\0';
 }
 
-struct reason {
-    size_t row, count;
-};
-
-/* The commonest first; ties as the places stand. */
-static int by_count(const void *a, const void *b)
+/* Adds the clauses behind what the summary says already, as far as there is room. */
+static void write_groups(struct decision *decision, const struct groups *groups,
+                         void (*clause_of)(const struct group *, char *, size_t))
 {
-    const struct reason *x = a, *y = b;
-    if (x->count != y->count) {
-        return x->count < y->count ? 1 : -1;
-    }
-    return x->row < y->row ? -1 : 1;
-}
-
-/* No place, now or later: how many for which reason. */
-static void write_never(struct decision *decision)
-{
-    struct reason *reasons = xcalloc(decision->row_count + 1, sizeof *reasons);
-    size_t count = 0;
     char clause[CLAUSE_SIZE];
     const char *between = ": ";
-    for (size_t i = 0; i < decision->row_count; i++) {
-        if (is_first(decision, i)) {
-            reasons[count++] = (struct reason){i, count_same(decision, i)};
-        }
-    }
-    qsort(reasons, count, sizeof *reasons, by_count);
-    (void)snprintf(decision->summary, sizeof decision->summary, "0 of %zu places can take it",
-                   decision->row_count);
-    for (size_t i = 0; i < count; i++) {
-        clause_of_group(decision, reasons[i].row, clause, sizeof clause);
+    for (size_t i = 0; i < groups->count && i < GROUPS_TRIED; i++) {
+        clause_of(&groups->items[i], clause, sizeof clause);
         if (append_whole(decision->summary, sizeof decision->summary, clause, between)) {
             between = "; ";
         }
     }
-    free(reasons);
+}
+
+static void write_waits(struct decision *decision)
+{
+    struct groups groups;
+    groups_init(&groups, decision, is_later);
+    qsort(groups.items, groups.count, sizeof *groups.items, by_place);
+    (void)snprintf(decision->summary, sizeof decision->summary,
+                   "0 of %zu places can take it now, %zu later", decision->row_count,
+                   decision->can_later);
+    write_groups(decision, &groups, clause_later);
+    groups_fini(&groups);
+}
+
+/* No place, now or later: for which reasons. */
+static void write_never(struct decision *decision)
+{
+    struct groups groups;
+    groups_init(&groups, decision, is_any);
+    qsort(groups.items, groups.count, sizeof *groups.items, by_count);
+    (void)snprintf(decision->summary, sizeof decision->summary, "0 of %zu places can take it",
+                   decision->row_count);
+    write_groups(decision, &groups, clause_of_group);
+    groups_fini(&groups);
 }
 
 /* What the tiers before this one said, in one clause. */
@@ -229,8 +252,8 @@ static void write_chosen(struct deciding *deciding)
     } else if (decision->tier > 1) {
         write_passed(decision, decision->summary, sizeof decision->summary);
     } else if (rivals) {
-        (void)snprintf(decision->summary, sizeof decision->summary, "the cheapest of %zu in tier %d",
-                       rivals + 1, decision->tier);
+        (void)snprintf(decision->summary, sizeof decision->summary,
+                       "the cheapest of %zu in tier %d", rivals + 1, decision->tier);
     } else {
         (void)snprintf(decision->summary, sizeof decision->summary,
                        "the only place of tier %d that can take it now", decision->tier);

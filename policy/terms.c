@@ -8,7 +8,7 @@
 #define MW_MS_PER_KWH INT64_C(3600000000000) /* milliwatts x milliseconds in a kilowatt hour */
 #define CPU_HOUR_NANO INT64_C(40000000)      /* 0.04: when no rented place states a price */
 #define GPU_HOUR_NANO INT64_C(2000000000)    /* 2 */
-#define RISK_SHARE INT64_C(200000)           /* 0.2 of the reference cost for a place of no health */
+#define RISK_SHARE INT64_C(200000) /* 0.2 of the reference cost for a place of no health */
 
 enum { HOUR_MS = 3600 * 1000, THOUSANDTHS = 1000 };
 
@@ -32,9 +32,9 @@ static int64_t rented_price(const struct view *view, const struct needs *needs, 
         for (size_t i = 0; place_kind_is_rented(place->kind) && i < place->nodes.count; i++) {
             const struct node_shape *shape = RULES_AT(place->nodes, struct node_shape, i);
             int64_t size = gpu ? shape->gpus : shape->cpus;
-            bool counts = gpu ? !needs->gpu.count ||
-                                    (shape->gpu && gpu_is_wanted(needs, shape->gpu))
-                              : shape->gpus <= 0;
+            bool counts =
+                gpu ? !needs->gpu.count || (shape->gpu && gpu_is_wanted(needs, shape->gpu))
+                    : shape->gpus <= 0;
             if (size > 0 && counts && shape->price.currency[0] &&
                 rules_exchange(view->rules, &shape->price, &hour) == 0) {
                 best = smaller_price(best, scale_near(hour, THOUSANDTHS, size));
@@ -124,23 +124,27 @@ static int64_t term_power(const struct option *option, const struct rules *rules
     const struct place *place = option->view->place;
     const struct needs *needs = &option->spec->needs;
     int64_t pue = place->power.pue > 0 ? place->power.pue : THOUSANDTHS, price, milliwatt;
-    if (!place->electricity.currency[0] ||
-        rules_exchange(rules, &place->electricity, &price) < 0) {
+    if (!place->electricity.currency[0] || rules_exchange(rules, &place->electricity, &price) < 0) {
         return 0;
     }
     milliwatt = add_capped(scale_near(place->power.cpu, needs->cpus, THOUSANDTHS),
                            scale_near(gpu_milliwatt(place, needs), needs->gpus, THOUSANDTHS));
     milliwatt = scale_near(milliwatt, pue, THOUSANDTHS);
-    return scale_near(scale_down(milliwatt, option->spec->time.estimate, 1), price,
-                      MW_MS_PER_KWH);
+    return scale_near(scale_down(milliwatt, option->spec->time.estimate, 1), price, MW_MS_PER_KWH);
 }
 
-/* The exponential price of load: the fuller, the dearer the same share. */
+/* The exponential price of load: the fuller, the dearer the same share. Of several resources the dearest
+ * counts, not the fullest: so the price never falls when one of them fills up. */
 static int64_t term_crowd(const struct option *option, int64_t reference)
 {
-    double used = (double)option->used / (double)SHARE_ONE;
-    double then = used + (double)option->takes / (double)SHARE_ONE;
-    return nano_round(crowd_weight * (double)reference * (pow(10.0, then) - pow(10.0, used)));
+    double most = 0.0;
+    for (int i = 0; i < option->load_count; i++) {
+        double used = (double)option->loads[i].used / (double)SHARE_ONE;
+        double then = used + (double)option->loads[i].takes / (double)SHARE_ONE;
+        double more = pow(10.0, then) - pow(10.0, used);
+        most = more > most ? more : most;
+    }
+    return nano_round(crowd_weight * (double)reference * most);
 }
 
 void terms_price(struct option *option, const struct deciding *deciding)

@@ -108,8 +108,8 @@ int64_t wait_expected(const struct option *option)
     const struct room *cpus = &option->rooms[AMOUNT_CPUS];
     const struct condition *now = &view->condition;
     bool queue_stated = now->waiting >= 0 || now->waiting_cpus >= 0;
-    double service = (double)(view->service_ms > 0 ? view->service_ms
-                                                   : option->spec->time.estimate);
+    double service =
+        (double)(view->service_ms > 0 ? view->service_ms : option->spec->time.estimate);
     double servers, ms;
     if (option->fits || option->elastic || !cpus->stated) {
         return 0;

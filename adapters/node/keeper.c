@@ -120,13 +120,23 @@ static int64_t field(const json_t *json, const char *name)
     return json_integer_value(json_object_get(json, name));
 }
 
+/* Names in a reason may have been cut within a character, or be no UTF-8 at all. */
+static json_t *reason_to_json(const char *reason)
+{
+    size_t length = strlen(reason);
+    while (length > 0 && !utf8_is_valid(reason, length)) {
+        length--;
+    }
+    return json_stringn(reason, length);
+}
+
 json_t *keeper_exit_to_json(const struct keeper_exit *end)
 {
-    return json_pack("{s:s, s:i, s:i, s:I, s:I, s:i, s:I, s:s}", "outcome",
+    return json_pack("{s:s, s:i, s:i, s:I, s:I, s:i, s:I, s:o}", "outcome",
                      outcome_name(end->outcome), "code", end->exit_code, "signal", end->signal,
                      "started_ms", (json_int_t)end->started_ms, "ended_ms",
                      (json_int_t)end->ended_ms, "pid", (int)end->pid, "start",
-                     (json_int_t)end->start, "reason", end->reason);
+                     (json_int_t)end->start, "reason", reason_to_json(end->reason));
 }
 
 int keeper_exit_from_json(const json_t *json, struct keeper_exit *out)

@@ -126,14 +126,16 @@ const struct proc *proc_find(const struct proc_list *list, pid_t pid)
     return list->count ? bsearch(&key, list->items, list->count, sizeof key, by_pid) : NULL;
 }
 
+static int compare_pids(const void *a, const void *b)
+{
+    pid_t left = *(const pid_t *)a;
+    pid_t right = *(const pid_t *)b;
+    return (left > right) - (left < right);
+}
+
 static bool is_root(pid_t pid, const pid_t *roots, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (roots[i] == pid) {
-            return true;
-        }
-    }
-    return false;
+    return bsearch(&pid, roots, count, sizeof pid, compare_pids) != NULL;
 }
 
 /* Walks up. The scan is no snapshot, so the chain may be odd: its length is bounded. */
@@ -149,8 +151,9 @@ static pid_t root_of(const struct proc_list *list, const struct proc *proc, cons
     return 0;
 }
 
-void proc_tree(struct proc_list *list, const pid_t *roots, size_t count)
+void proc_tree(struct proc_list *list, pid_t *roots, size_t count)
 {
+    qsort(roots, count, sizeof *roots, compare_pids);
     for (size_t i = 0; i < list->count; i++) {
         list->items[i].root = root_of(list, &list->items[i], roots, count);
     }

@@ -35,8 +35,8 @@ int proc_scan(struct proc_list *list);
 void proc_list_fini(struct proc_list *list);
 const struct proc *proc_find(const struct proc_list *list, pid_t pid);
 
-/* Says of each process which of the roots it descends from: the nearest one. A root itself has none. */
-void proc_tree(struct proc_list *list, const pid_t *roots, size_t count);
+/* Says of each process which of the roots it descends from: the nearest one. Sorts the roots. */
+void proc_tree(struct proc_list *list, pid_t *roots, size_t count);
 
 /* Memory in proportion, where shared pages are counted once; the resident size when that is hidden. */
 int64_t proc_memory_shared(const struct proc *proc);

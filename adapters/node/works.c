@@ -181,7 +181,7 @@ void works_apply(struct works *works, const json_t *record)
 bool works_was_seen(const struct works *works, const char *job, int attempt)
 {
     const struct seen *seen = map_get(&works->seen_by_job, job);
-    return seen && attempt >= 1 && attempt <= 32 && (seen->attempts >> (attempt - 1) & 1U);
+    return seen && attempt >= 1 && attempt <= LIMIT_ATTEMPTS && (seen->attempts >> (attempt - 1) & 1U);
 }
 
 struct slots *works_place(struct works *works, const char *name)
@@ -303,7 +303,7 @@ int works_admit(struct works *works, const json_t *submit, struct error *err)
     return 0;
 }
 
-static void count_slots(struct works *works)
+void works_count(struct works *works)
 {
     for (size_t i = 0; i < works->place_count; i++) {
         struct slots *place = &works->places[i];
@@ -328,6 +328,11 @@ static void count_slots(struct works *works)
     }
 }
 
+void works_started(struct works *works, struct work *work)
+{
+    drop_what(works, work);
+}
+
 static bool take_slot(struct slots *place, const struct work *work)
 {
     if (!place || place->blocked) {
@@ -348,7 +353,7 @@ static bool take_slot(struct slots *place, const struct work *work)
 
 void works_schedule(struct works *works, void (*start)(void *arg, struct work *work), void *arg)
 {
-    count_slots(works);
+    works_count(works);
     for (size_t i = 0; i < works->count; i++) {
         struct work *work = works->items[i];
         if (work->state == WORK_QUEUED && take_slot(works_place(works, work->place), work)) {

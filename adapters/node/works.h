@@ -30,7 +30,8 @@ enum {
     WORK_KEY_SIZE = ID_SIZE + 8
 };
 
-/* LOST: its keeper died without a word; what is left of it is being ended. */
+/* LOST: its keeper died without a word; what is left of it is being ended. Set by keeps.c and never
+ * recorded: the next supervisor finds it so again. */
 enum work_state { WORK_QUEUED, WORK_STARTED, WORK_LOST, WORK_ENDED };
 
 struct work {
@@ -90,9 +91,15 @@ struct slots *works_place(struct works *works, const char *name);
 /* Whether a submit may be taken. 1: yes; 0: this very attempt is here already; -1: refused. */
 int works_admit(struct works *works, const json_t *submit, struct error *err);
 
-/* Counts what each place gives away, then calls start for every attempt that has its turn: first come,
+/* Counts what each place gives away. */
+void works_count(struct works *works);
+
+/* Counts, then calls start for every attempt that has its turn: first come,
  * first served in each place. start must apply the start record. */
 void works_schedule(struct works *works, void (*start)(void *arg, struct work *work), void *arg);
+
+/* Its keeper lives: what it runs need not be kept any more. */
+void works_started(struct works *works, struct work *work);
 
 /* Forgets jobs that were forgotten by the broker before. */
 void works_prune(struct works *works, int64_t before_ms);

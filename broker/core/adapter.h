@@ -56,6 +56,7 @@ enum report_state { REPORT_PENDING, REPORT_RUNNING, REPORT_ENDED, REPORT_ABSENT 
 struct report { /* what the member says of one attempt */
     char job_id[ID_SIZE];
     int attempt;
+    char name[NAME_SIZE]; /* remote name, as the member shows it */
     char native_id[NATIVE_SIZE];
     enum report_state state;
     enum outcome outcome; /* ENDED only */

@@ -6,7 +6,7 @@
 
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *old, size_t count, size_t size);
-char *xstrdup(const char *text);               /* NULL gives NULL */
+char *xstrdup(const char *text); /* NULL gives NULL */
 char *xstrndup(const char *text, size_t length);
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -55,7 +55,8 @@ struct node_shape { /* machines that exist only on demand */
     struct money price; /* of one machine for one hour */
     int64_t at_most;    /* machines of ours at once */
 };
-struct power { /* of what a job keeps busy; price resolved from the tariff, in the tariff's currency */
+struct
+    power { /* of what a job keeps busy; price resolved from the tariff, in the tariff's currency */
     char *tariff;
     int64_t pue;      /* thousandths, default 1000 */
     int64_t cpu;      /* milliwatts per busy core */
@@ -107,6 +108,10 @@ struct listen_address {
     char *host; /* "127.0.0.1" */
     int port;   /* 0: any free one, printed at start */
 };
+/* Parses "127.0.0.1:7410" or "[::1]:0"; out->host is the caller's. INVALID with what was expected. */
+int listen_parse(const char *text, struct listen_address *out, struct error *err);
+bool listen_is_loopback(const struct listen_address *address);
+
 struct server_config {
     char *listen; /* host:port */
     char *url;    /* what clients are told; NULL: made of listen */

@@ -17,7 +17,7 @@ static const struct {
 };
 
 static const char *const stream_table[STREAM_COUNT] = {
-#define X(constant, name) [STREAM_##constant] = name,
+#define X(constant, name) [STREAM_##constant] = (name),
     STREAM_LIST(X)
 #undef X
 };
@@ -35,7 +35,7 @@ static int find_kind(const char *name, enum event_kind *out)
 
 static int parse_data(const char *text, json_t **out, struct error *err)
 {
-    json_error_t why;
+    json_error_t why = {.text = ""};
     json_t *data = json_loads(text, JSON_REJECT_DUPLICATES, &why);
     if (!data) {
         return error_set(err, ERROR_INTERNAL, "the data of an event is no JSON: %s", why.text);
@@ -90,7 +90,7 @@ int event_from_text(int64_t seq, int64_t at_ms, const char *kind, const char *id
                         (long long)seq, kind);
         return error_expect(err, "the store was written by a newer release");
     }
-    json_t *object;
+    json_t *object = NULL;
     if (parse_data(data, &object, err) < 0) {
         return error_prefix(err, "event %lld", (long long)seq);
     }

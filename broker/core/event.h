@@ -37,9 +37,9 @@ enum { EVENT_VERSION = 1, EVENT_ID_SIZE = 160 };
     X(LOSE, "lose", JOB, "the member cannot be asked")                                             \
     X(FOUND, "found", JOB, "the member can be asked again and has it")                             \
     X(GONE, "gone", JOB, "positive evidence that it is gone, or its lease ran out")                \
-    X(END, "end", JOB, "it ended, with its outcome")                                               \
+    X(END, "end", JOB, "it ended, with its outcome and what was settled")                          \
     X(REQUEUE, "requeue", JOB, "to be placed again")                                               \
-    X(FINISH, "finish", JOB, "final: state, exit code, reason, what was settled")                  \
+    X(FINISH, "finish", JOB, "final: state, outcome, exit code, reason")                           \
     X(CANCEL, "cancel", JOB, "cancel asked, by whom")                                              \
     X(EXPIRE, "expire", JOB, "not started in time")                                                \
     X(UPSTREAM, "upstream", JOB, "what it waited for can no longer come true")                     \
@@ -71,9 +71,9 @@ struct event {
     int64_t seq; /* given by the store when durable; from 1, without gaps in what is read back */
     int64_t at_ms;
     enum event_kind kind;
-    int attempt;                /* 0: of the job as a whole */
-    char id[EVENT_ID_SIZE];     /* job id, place, burst, policy hash or tombstone */
-    json_t *data;               /* owned; an object, never NULL */
+    int attempt;            /* 0: of the job as a whole */
+    char id[EVENT_ID_SIZE]; /* job id, place, burst, policy hash or tombstone */
+    json_t *data;           /* owned; an object, never NULL */
 };
 
 /* data is taken. id may be NULL. */

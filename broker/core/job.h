@@ -128,10 +128,10 @@ struct attempt {
     int64_t placed_ms, accepted_ms, started_ms, ended_ms; /* wall; 0: not yet */
     int64_t unknown_ms;                                   /* since when it cannot be asked */
     int64_t rent_expected, booked, settled;               /* nano-units; rent only */
-    int64_t price_hour;                                   /* nano-units of rent per hour of this job */
-    int64_t nodes;                                        /* thousandths of rented machines */
-    struct texts budgets;                                 /* that hold the booking */
-    bool sent_maybe;                                      /* a submit may have left this broker */
+    int64_t price_hour;   /* nano-units of rent per hour of this job */
+    int64_t nodes;        /* thousandths of rented machines */
+    struct texts budgets; /* that hold the booking */
+    bool sent_maybe;      /* a submit may have left this broker */
 };
 
 struct job {
@@ -142,13 +142,13 @@ struct job {
     char *owner;
     char *key; /* idempotency key, or NULL */
     int64_t submitted_ms, queued_ms, finished_ms;
-    int64_t submit_seq; /* of its SUBMIT event */
+    int64_t submit_seq;       /* of its SUBMIT event */
     struct attempt *attempts; /* all, in order */
     int attempt_count;
     int lost, start_failed, out_of_memory, exits; /* retries used, by cause */
     enum outcome outcome;                         /* of the job, once final */
     int exit_code, signal;
-    char reason[REASON_SIZE];        /* why it is held, queued again or ended so */
+    char reason[REASON_SIZE]; /* why it is held, queued again or ended so */
     char cancelled_by[PLACE_SIZE];
 };
 
@@ -159,7 +159,7 @@ void job_unref(struct job *job); /* takes NULL */
 struct job *job_clone(const struct job *job);
 
 /* Applies an event. CONFLICT when the tables do not allow it, INVALID when its data lack something;
- * the job is then unchanged. What data each event carries: job.c. */
+ * the job is then unchanged. What data each event carries: job_events.c. */
 int job_apply(struct job *job, const struct event *event, struct error *err);
 
 /* The data of SUBMIT: the spec as received, and the defaults that it was given, so that replay needs

@@ -32,19 +32,21 @@ static const struct {
 #undef X
 };
 
-static const struct transition {
+struct transition {
     const char *from;
     enum event_kind kind;
     const char *to, *note;
-} job_transitions[] =
-    {
+};
+
+static const struct transition job_transitions[] = {
 #define X(state, event, next, note) {#state, EVENT_##event, #next, note},
-        JOB_TRANSITION_LIST(X)
+    JOB_TRANSITION_LIST(X)
 #undef X
-},
-  attempt_transitions[] = {
+};
+
+static const struct transition attempt_transitions[] = {
 #define X(state, event, next, note) {#state, EVENT_##event, #next, note},
-      ATTEMPT_TRANSITION_LIST(X)
+    ATTEMPT_TRANSITION_LIST(X)
 #undef X
 };
 

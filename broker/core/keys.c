@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "broker/core/alloc.h"
-#include "broker/core/keys_impl.h"
+#include "broker/core/keys_scalar.h"
 #include "broker/core/texts.h"
 
 enum { ROWS_MAX = 128, KEYS_ERRORS_MAX = 100 };
@@ -23,6 +23,13 @@ struct reader {
     int count; /* of errors */
     int (*rows)(struct reader *reader, const struct key *rows, const struct value *value,
                 void *base);
+};
+
+static const struct key secret_rows[] = {
+    {.name = "file", .type = KEY_TEXT, .offset = offsetof(struct secret, file)},
+    {.name = "env", .type = KEY_TEXT, .offset = offsetof(struct secret, env)},
+    {.name = "command", .type = KEY_TEXTS, .offset = offsetof(struct secret, command)},
+    {0},
 };
 
 static void *field_of(const struct key *row, void *base)
@@ -108,8 +115,7 @@ static int read_name(struct reader *reader, const struct value *item, char **out
 {
     if (!name_is_valid(item->key)) {
         value_key_error(item, reader->err, ERROR_INVALID, "'%.80s' is not a name", item->key);
-        error_expect(reader->err, "letters, digits, '.', '_' and '-', up to 63, a letter or digit "
-                                  "first");
+        error_expect(reader->err, "%s", keys_type_example(KEY_NAME));
         return report(reader);
     }
     *out = xstrdup(item->key);
@@ -144,11 +150,39 @@ static int read_list(struct reader *reader, const struct key *row, const struct 
     return reader->count > before ? -1 : 0;
 }
 
+/* The value is never repeated in a message: it may be the secret itself. */
+static int read_secret(struct reader *reader, const struct key *row, const struct value *value,
+                       struct secret *secret)
+{
+    if (value->kind == VALUE_SCALAR) {
+        value_error(value, reader->err, ERROR_INVALID, "'%s' must not hold the secret itself",
+                    row->name);
+        error_expect(reader->err, "%s", keys_type_example(KEY_SECRET));
+        return report(reader);
+    }
+    if (value->kind != VALUE_MAP) {
+        keys_misfit(row, value, reader->err);
+        return report(reader);
+    }
+    if (reader->rows(reader, secret_rows, value, secret) != 0) {
+        return -1;
+    }
+    int given = (secret->file != NULL) + (secret->env != NULL) + (secret->command.count > 0);
+    if (given != 1) {
+        value_error(value, reader->err, ERROR_INVALID, "'%s' has %d sources, but must have one",
+                    row->name, given);
+        error_expect(reader->err, "%s", keys_type_example(KEY_SECRET));
+        return report(reader);
+    }
+    return 0;
+}
+
 static int read_value(struct reader *reader, const struct key *row, const struct value *value,
                       void *field)
 {
     switch (row->type) {
     case KEY_SECTION: return read_section(reader, row, value, field);
+    case KEY_SECRET: return read_secret(reader, row, value, field);
     case KEY_NAMED:
     case KEY_ITEMS: return read_list(reader, row, value, field);
     default: break;
@@ -332,26 +366,6 @@ static int walk(struct reader *reader, const struct key *rows, const struct valu
         return report(reader);
     }
     return read_rows(reader, rows, value, base);
-}
-
-bool texts_contain(const struct texts *texts, const char *word)
-{
-    for (size_t i = 0; i < texts->count; i++) {
-        if (strcmp(texts->items[i], word) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool texts_match(const struct texts *patterns, const char *word)
-{
-    for (size_t i = 0; i < patterns->count; i++) {
-        if (glob_match(patterns->items[i], word)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 const char *labels_get(const struct labels *labels, const char *name)

@@ -1,114 +1,18 @@
-/* keys.h - the shape of a key table: the one source of what a document may say.
+/* keys.h - reading, freeing and printing by a key table: the one source of what a document may say.
  *
- * A table is an array of rows that ends with a row whose name is NULL. keys_read() walks a value by the
- * table and fills a struct; keys_print() prints the same rows as documentation. An unknown key is an
- * error with the nearest right spelling, at every depth; keys that start with "x-" are ignored. */
+ * keys_read() walks a value by the table (key_table.h) and fills a struct; keys_print() prints the same
+ * rows as documentation. An unknown key is an error with the nearest right spelling, at every depth;
+ * keys that start with "x-" are ignored. */
 #ifndef BROKER_CORE_KEYS_H
 #define BROKER_CORE_KEYS_H
 
 #include "broker/core/error.h"
-#include "broker/core/units.h"
+#include "broker/core/key_table.h"
 #include "broker/core/value.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-
-/* X(constant, words for the documentation, C type at the offset) */
-#define KEY_TYPE_LIST(X)                                                                           \
-    X(TEXT, "text", char *)                        /* heap; freed by keys_free */                  \
-    X(NAME, "name", char *)                        /* [A-Za-z0-9][A-Za-z0-9._-]*, up to 63 */      \
-    X(BOOL, "true or false", bool)                                                                 \
-    X(INTEGER, "whole number", int64_t)            /* within low..high of the row */               \
-    X(CPUS, "number", int64_t)                     /* thousandths */                               \
-    X(DURATION, "duration", int64_t)               /* ms */                                        \
-    X(SIZE, "size", int64_t)                       /* bytes */                                     \
-    X(MONEY, "money", struct money)                                                                \
-    X(PRICE_HOUR, "money/h", struct money)                                                         \
-    X(PRICE_KWH, "money/kWh", struct money)                                                        \
-    X(SHARE, "share", int64_t)                     /* millionths */                                \
-    X(RATE, "rate", struct rate)                                                                   \
-    X(POWER, "power", int64_t)                     /* milliwatts */                                \
-    X(RANGE, "range", struct range)                                                                \
-    X(INSTANT, "instant", int64_t)                 /* wall ms */                                   \
-    X(ENUM, "one of", int)                         /* index into the row's words */                \
-    X(TEXTS, "text or list of texts", struct texts)                                                \
-    X(LABELS, "map of texts", struct labels)       /* name: value; value may be a list in matches */ \
-    X(SECRET, "{file:}, {env:} or {command: []}", struct secret)                                   \
-    X(SECTION, "map", struct)                      /* sub rows, struct embedded at the offset */   \
-    X(NAMED, "map by name", struct list)           /* name -> sub rows; items carry char *name first */ \
-    X(ITEMS, "list", struct list)                  /* list of maps by sub rows; one alone may stand */ \
-    X(CUSTOM, "", void)                            /* the row's own function */
-
-enum key_type {
-#define X(constant, words, type) KEY_##constant,
-    KEY_TYPE_LIST(X)
-#undef X
-        KEY_TYPE_COUNT
-};
-
-struct texts { /* owned */
-    char **items;
-    size_t count;
-};
-struct label {
-    char *name;
-    struct texts values;
-};
-struct labels {
-    struct label *items;
-    size_t count;
-};
-struct secret { /* exactly one is set; all empty: not given */
-    char *file;
-    char *env;
-    struct texts command;
-};
-struct list { /* items are structs of the row's item_size, owned */
-    void *items;
-    size_t count;
-};
-
-/* What custom readers are handed besides the value. */
-struct keys_context {
-    const char *zone; /* of instants; NULL: they must state their offset, as in a job */
-    void *arg;        /* of whoever called keys_read */
-};
-
-typedef int (*key_read_fn)(const struct value *value, void *field, const struct keys_context *context,
-                           struct error *err);
-typedef void (*key_free_fn)(void *field);
-
-enum key_flags {
-    KEY_REQUIRED = 1,
-    KEY_PLACE = 2,    /* a place may set it again; the place's value wins */
-    KEY_TEMPLATE = 4, /* takes {owner} and the like */
-    KEY_NULL = 8,     /* null is allowed and means the same as an absent key */
-    KEY_HIDDEN = 16,  /* not printed in the documentation */
-};
-
-struct key {
-    const char *name;
-    enum key_type type;
-    int flags;
-    size_t offset;          /* of the field in the struct */
-    const char *standard;   /* default as it would be typed, applied when the key is absent; NULL: zero */
-    const char *help;       /* one sentence for the documentation */
-    int64_t low, high;      /* INTEGER, CPUS, SIZE, DURATION: range; both 0: any >= 0 */
-    const char *const *words; /* ENUM: NULL-terminated */
-    const struct key *rows; /* SECTION, NAMED, ITEMS */
-    size_t item_size;       /* NAMED, ITEMS */
-    size_t max_items;       /* TEXTS, LABELS, NAMED, ITEMS; 0: 1000 */
-    size_t given;           /* offset + 1 of a bool that says whether the key stood there; 0: none */
-    key_read_fn read;       /* CUSTOM; or a hook, see below; or NULL */
-    key_free_fn free;       /* frees what read made; called before the rows are freed; or NULL */
-    const char *type_words; /* CUSTOM: for the documentation; others: NULL */
-};
-
-/* Hooks: `read` of a SECTION is called with the section after its rows, of NAMED and ITEMS with each item
- * after its rows; only when the key stands there and all below it was read well. NAMED: names are
- * checked by name_is_valid(). An absent SECTION gets the defaults of its rows; nothing in it is
- * required then. */
 
 /* Fills the struct at base (zeroed by the caller) from value, which must be a map or NULL (then only
  * defaults apply). First error wins, with its place. On failure base holds what can be given to
@@ -118,8 +22,8 @@ int keys_read(const struct key *rows, const struct value *value, void *base,
 
 /* As keys_read, but goes on after an error and hands each to found(arg, err). Returns how many. */
 int keys_read_all(const struct key *rows, const struct value *value, void *base,
-                  const struct keys_context *context, void (*found)(void *arg, const struct error *err),
-                  void *arg);
+                  const struct keys_context *context,
+                  void (*found)(void *arg, const struct error *err), void *arg);
 
 /* Reads one value by one row, as keys_read would. */
 int keys_read_one(const struct key *row, const struct value *value, void *field,
@@ -136,10 +40,6 @@ void keys_print(const struct key *rows, const char *prefix, FILE *out);
 int secret_read(const struct secret *secret, char **out, struct error *err);
 void secret_wipe(char *text); /* wipes and frees; takes NULL */
 
-bool name_is_valid(const char *text); /* as KEY_NAME */
-
-bool texts_contain(const struct texts *texts, const char *word);
-bool texts_match(const struct texts *patterns, const char *word); /* any glob fits; empty: false */
 const char *labels_get(const struct labels *labels, const char *name); /* first value or NULL */
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "broker/core/alloc.h"
-#include "broker/core/keys_impl.h"
+#include "broker/core/keys_scalar.h"
 
 static void print_escaped(const char *text, FILE *out)
 {
@@ -65,8 +65,18 @@ static void print_type(const struct key *row, FILE *out)
     (void)fputs(row->flags & KEY_NULL ? ", or null" : "", out);
 }
 
+/* What holds when the key is absent, or NULL when that is nothing. */
+static const char *standard_of(const struct key *row)
+{
+    if (row->standard || row->given) {
+        return row->standard;
+    }
+    return row->type == KEY_BOOL ? "false" : row->type == KEY_ENUM ? row->words[0] : NULL;
+}
+
 static void print_row(const struct key *row, const char *key, FILE *out)
 {
+    const char *standard = standard_of(row);
     (void)fputs("| `", out);
     print_escaped(key, out);
     (void)fputs(row->flags & KEY_PLACE ? "` P | " : "` | ", out);
@@ -74,12 +84,12 @@ static void print_row(const struct key *row, const char *key, FILE *out)
     (void)fputs(" | ", out);
     if (row->flags & KEY_REQUIRED) {
         (void)fputs("required", out);
-    } else if (row->standard) {
+    } else if (standard) {
         (void)fputs("`", out);
-        print_escaped(row->standard, out);
+        print_escaped(standard, out);
         (void)fputs("`", out);
     } else {
-        (void)fputs(row->type == KEY_BOOL ? "`false`" : "—", out);
+        (void)fputs("—", out);
     }
     (void)fputs(" | ", out);
     print_escaped(row->help ? row->help : "", out);

@@ -1,8 +1,8 @@
-/* keys_scalar.c - reading one value by one row: texts, numbers, units, words, lists of texts, secrets.
+/* keys_scalar.c - reading one value by one row: texts, numbers, units, words, lists of texts.
  *
  * A number or a truth value that stands where text is expected is refused, never turned into text: what
  * `4` or `true` meant would depend on who reads. What has a unit is text in YAML and JSON alike. */
-#include "broker/core/keys_impl.h"
+#include "broker/core/keys_scalar.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "broker/core/strbuf.h"
 #include "broker/core/texts.h"
 
-enum { NAME_MAX_LENGTH = 63, LABEL_NAME_MAX = 127, ITEMS_STANDARD = 1000 };
+enum { LABEL_NAME_MAX = 127, ITEMS_STANDARD = 1000 };
 
 static const char *const type_words[KEY_TYPE_COUNT] = {
-#define X(constant, words, type) [KEY_##constant] = words,
+#define X(constant, words, type) [KEY_##constant] = (words),
     KEY_TYPE_LIST(X)
 #undef X
 };
@@ -47,13 +47,6 @@ static const char *const type_examples[KEY_TYPE_COUNT] = {
     [KEY_CUSTOM] = "",
 };
 
-static const struct key secret_rows[] = {
-    {.name = "file", .type = KEY_TEXT, .offset = offsetof(struct secret, file)},
-    {.name = "env", .type = KEY_TEXT, .offset = offsetof(struct secret, env)},
-    {.name = "command", .type = KEY_TEXTS, .offset = offsetof(struct secret, command)},
-    {0},
-};
-
 static const char *meaning_words(const struct value *value)
 {
     switch (value_meaning(value)) {
@@ -71,6 +64,11 @@ static const char *meaning_words(const struct value *value)
 const char *keys_type_words(enum key_type type)
 {
     return type_words[type];
+}
+
+const char *keys_type_example(enum key_type type)
+{
+    return type_examples[type];
 }
 
 size_t keys_max_items(const struct key *row)
@@ -107,15 +105,6 @@ int keys_expect_word(struct error *err, const char *word, const char *const *wor
     }
     strbuf_fini(&list);
     return -1;
-}
-
-bool name_is_valid(const char *text)
-{
-    static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    size_t length = strlen(text);
-    return length > 0 && length <= NAME_MAX_LENGTH && strspn(text, first) > 0 &&
-           text[strspn(
-               text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")] == '\0';
 }
 
 /* A scalar that means text, or -1. */
@@ -399,30 +388,6 @@ static int read_labels(const struct key *row, const struct value *value, void *f
     return 0;
 }
 
-/* The value is never repeated in a message: it may be the secret itself. */
-static int read_secret(const struct key *row, const struct value *value, void *field,
-                       const struct keys_context *context, struct error *err)
-{
-    struct secret *secret = field;
-    if (value->kind == VALUE_SCALAR && value_meaning(value) != VALUE_MEANS_NULL) {
-        value_error(value, err, ERROR_INVALID, "'%s' must not hold the secret itself", row->name);
-        return error_expect(err, "%s", type_examples[KEY_SECRET]);
-    }
-    if (value->kind != VALUE_MAP) {
-        return keys_misfit(row, value, err);
-    }
-    if (keys_read(secret_rows, value, secret, context, err) != 0) {
-        return -1;
-    }
-    int given = (secret->file != NULL) + (secret->env != NULL) + (secret->command.count > 0);
-    if (given != 1) {
-        value_error(value, err, ERROR_INVALID, "'%s' has %d sources, but must have one", row->name,
-                    given);
-        return error_expect(err, "%s", type_examples[KEY_SECRET]);
-    }
-    return 0;
-}
-
 static int read_custom(const struct key *row, const struct value *value, void *field,
                        const struct keys_context *context, struct error *err)
 {
@@ -435,13 +400,13 @@ int keys_read_scalar(const struct key *row, const struct value *value, void *fie
     static int (*const readers[KEY_TYPE_COUNT])(const struct key *row, const struct value *value,
                                                 void *field, const struct keys_context *context,
                                                 struct error *err) = {
-        [KEY_TEXT] = read_text,       [KEY_NAME] = read_name,     [KEY_BOOL] = read_bool,
-        [KEY_INTEGER] = read_integer, [KEY_CPUS] = read_cpus,     [KEY_DURATION] = read_duration,
-        [KEY_SIZE] = read_size,       [KEY_MONEY] = read_unit,    [KEY_PRICE_HOUR] = read_unit,
-        [KEY_PRICE_KWH] = read_unit,  [KEY_SHARE] = read_unit,    [KEY_RATE] = read_unit,
-        [KEY_POWER] = read_unit,      [KEY_RANGE] = read_unit,    [KEY_INSTANT] = read_unit,
-        [KEY_ENUM] = read_enum,       [KEY_TEXTS] = read_texts,   [KEY_LABELS] = read_labels,
-        [KEY_SECRET] = read_secret,   [KEY_CUSTOM] = read_custom,
+        [KEY_TEXT] = read_text,       [KEY_NAME] = read_name,   [KEY_BOOL] = read_bool,
+        [KEY_INTEGER] = read_integer, [KEY_CPUS] = read_cpus,   [KEY_DURATION] = read_duration,
+        [KEY_SIZE] = read_size,       [KEY_MONEY] = read_unit,  [KEY_PRICE_HOUR] = read_unit,
+        [KEY_PRICE_KWH] = read_unit,  [KEY_SHARE] = read_unit,  [KEY_RATE] = read_unit,
+        [KEY_POWER] = read_unit,      [KEY_RANGE] = read_unit,  [KEY_INSTANT] = read_unit,
+        [KEY_ENUM] = read_enum,       [KEY_TEXTS] = read_texts, [KEY_LABELS] = read_labels,
+        [KEY_CUSTOM] = read_custom,
     };
     return readers[row->type](row, value, field, context, err);
 }

@@ -53,7 +53,7 @@ struct override { /* `at`: what changes on an adapter, cluster or place */
     const struct value *value; /* in the source of the spec; checked when that was parsed */
 };
 
-struct spec_defaults { /* taken where the job says nothing; kept with the job */
+struct spec_defaults {              /* taken where the job says nothing; kept with the job */
     char *name, *class_name, *team; /* team: NULL when there is none */
     struct needs needs;
     int64_t limit;    /* ms */
@@ -76,8 +76,8 @@ struct spec {
     bool is_protected;
     int rerun; /* enum rerun */
     struct retry retry;
-    struct list at; /* struct override */
-    bool skip;      /* only of a resolved spec: this place is not to be used */
+    struct list at;       /* struct override */
+    bool skip;            /* only of a resolved spec: this place is not to be used */
     struct value *source; /* as received */
     struct spec_defaults defaults;
 };
@@ -111,8 +111,8 @@ void spec_set_team(struct spec *spec, const char *team);
  * no name is looked up, since both may have changed. team NULL or "": none. */
 json_t *spec_source_to_json(const struct spec *spec);
 json_t *spec_defaults_to_json(const struct spec *spec);
-int spec_restore(const json_t *source, const json_t *defaults, const char *team,
-                 struct spec **out, struct error *err);
+int spec_restore(const json_t *source, const json_t *defaults, const char *team, struct spec **out,
+                 struct error *err);
 
 /* The spec with the overrides of `at` for this place: adapter, then cluster, then place. Maps merge key
  * by key, everything else is replaced, null removes; `run` also takes `command` away, and the other way

@@ -103,11 +103,8 @@ static int read_rerun(const struct value *value, void *field, const struct keys_
     return 0;
 }
 
-static const struct key times_key = {.name = "times",
-                                     .type = KEY_INTEGER,
-                                     .low = 0,
-                                     .high = RETRY_TIMES_MAX,
-                                     .help = "further attempts"};
+static const struct key times_key = {
+    .type = KEY_INTEGER, .low = 0, .high = RETRY_TIMES_MAX, .help = "further attempts"};
 
 static int read_exits(const struct value *value, void *field, const struct keys_context *context,
                       struct error *err)
@@ -130,7 +127,9 @@ static int read_exits(const struct value *value, void *field, const struct keys_
                                   item->key);
             return error_expect(err, "1 to %d", (int)EXIT_CODE_MAX);
         }
-        if (keys_read_one(&times_key, item, &exits[list->count].times, context, err) < 0) {
+        struct key row = times_key;
+        row.name = item->key;
+        if (keys_read_one(&row, item, &exits[list->count].times, context, err) < 0) {
             return -1;
         }
         exits[list->count++].name = xstrdup(item->key);

@@ -84,6 +84,7 @@ struct store_stats {
     int64_t oldest_pending_ms; /* monotonic time of the oldest item that waits; 0: none */
     int64_t commit_us;       /* moving mean of one commit */
     int64_t keys_hit;
+    int64_t prunes;          /* that ran to their end */
     bool failing;            /* the last commit failed */
     char error[ERROR_TEXT_MAX];
 };

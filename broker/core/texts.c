@@ -1,8 +1,10 @@
 #include "broker/core/texts.h"
 
 #include "broker/core/alloc.h"
+#include "broker/core/units.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void texts_fini(struct texts *texts)
 {
@@ -25,6 +27,26 @@ void texts_copy(struct texts *out, const struct texts *from)
     for (size_t i = 0; i < from->count; i++) {
         texts_add(out, from->items[i]);
     }
+}
+
+bool texts_contain(const struct texts *texts, const char *word)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        if (strcmp(texts->items[i], word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool texts_match(const struct texts *patterns, const char *word)
+{
+    for (size_t i = 0; i < patterns->count; i++) {
+        if (glob_match(patterns->items[i], word)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 json_t *texts_to_json(const struct texts *texts)

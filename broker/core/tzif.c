@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "broker/core/alloc.h"
-#include "broker/core/zone.h"
+#include "broker/core/civil.h"
 
 enum {
     HEADER_SIZE = 44,

@@ -212,8 +212,8 @@ int price_parse(const char *text, enum price_per per, struct money *out, struct 
         return -1;
     }
     if (strcmp(p, suffix) != 0) {
-        error_set(err, ERROR_INVALID,
-                  *suffix ? "'%.60s' is not a price %s" : "'%.60s' is a price%s", text, suffix);
+        error_set(err, ERROR_INVALID, "'%.60s' is not a %s%s", text,
+                  *suffix ? "price " : "sum of money", suffix);
         return error_expect(err, "write %.*s%s", (int)(p - text), text, suffix);
     }
     if (!decimal_scale(&number, MONEY_UNIT, &money.nano)) {
@@ -399,17 +399,20 @@ int thousandths_parse(const char *text, int64_t *out, struct error *err)
     return 0;
 }
 
-/* Writes number / scale in decimals, without zeros at the end; scale is a power of ten. */
-static char *decimal_text(int64_t number, int64_t scale, const char *suffix,
+static uint64_t magnitude(int64_t number)
+{
+    return number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+}
+
+/* Writes size / scale in decimals, without zeros at the end; scale is a power of ten. */
+static char *decimal_text(bool negative, uint64_t size, uint64_t scale, const char *suffix,
                           char out[UNITS_TEXT_SIZE])
 {
-    uint64_t size = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    uint64_t part = size % (uint64_t)scale;
-    int n =
-        snprintf(out, UNITS_TEXT_SIZE, "%s%" PRIu64, number < 0 ? "-" : "", size / (uint64_t)scale);
+    uint64_t part = size % scale;
+    int n = snprintf(out, UNITS_TEXT_SIZE, "%s%" PRIu64, negative ? "-" : "", size / scale);
     if (part) {
         out[n++] = '.';
-        for (uint64_t at = (uint64_t)scale / 10; part && at; at /= 10) {
+        for (uint64_t at = scale / 10; part; at /= 10) {
             out[n++] = (char)('0' + part / at);
             part %= at;
         }
@@ -444,28 +447,25 @@ char *money_text(int64_t nano, const char *currency, char out[UNITS_TEXT_SIZE])
     if (currency && *currency) {
         (void)snprintf(suffix, sizeof suffix, " %s", currency);
     }
-    return decimal_text(nano, MONEY_UNIT, suffix, out);
+    return decimal_text(nano < 0, magnitude(nano), MONEY_UNIT, suffix, out);
 }
 
 char *money_short(int64_t nano, char out[UNITS_TEXT_SIZE])
 {
-    uint64_t size = nano < 0 ? 0 - (uint64_t)nano : (uint64_t)nano;
-    uint64_t step = 1;
+    uint64_t size = magnitude(nano), step = 1;
     while (size / step >= 10000 && step < (uint64_t)MONEY_UNIT) {
         step *= 10;
     }
     size = (size + step / 2) / step * step;
-    /* the largest magnitude rounds to 2^63 at most when it is negative */
-    int64_t rounded = size > INT64_MAX ? INT64_MAX : (int64_t)size;
-    return decimal_text(nano < 0 ? -rounded : rounded, MONEY_UNIT, "", out);
+    return decimal_text(nano < 0, size, MONEY_UNIT, "", out);
 }
 
 char *thousandths_text(int64_t thousandths, char out[UNITS_TEXT_SIZE])
 {
-    return decimal_text(thousandths, 1000, "", out);
+    return decimal_text(thousandths < 0, magnitude(thousandths), 1000, "", out);
 }
 
 char *share_text(int64_t millionths, char out[UNITS_TEXT_SIZE])
 {
-    return decimal_text(millionths, SHARE_ONE / 100, "%", out);
+    return decimal_text(millionths < 0, magnitude(millionths), SHARE_ONE / 100, "%", out);
 }

@@ -29,14 +29,18 @@ struct rate { /* count events in each per_ms */
 };
 enum price_per { PRICE_PER_HOUR, PRICE_PER_KWH, PRICE_PER_GB, PRICE_PER_NONE };
 
-int duration_parse(const char *text, int64_t *ms, struct error *err);     /* "1h30m"; > 0; up to 10 years */
-int size_parse(const char *text, int64_t *bytes, struct error *err);      /* "8GiB" "150GB" */
-int money_parse(const char *text, struct money *out, struct error *err);  /* "25 EUR" */
-int price_parse(const char *text, enum price_per per, struct money *out, struct error *err); /* "0.31 EUR/kWh" */
-int share_parse(const char *text, int64_t *millionths, struct error *err); /* "80%" ; up to 10000% */
+int duration_parse(const char *text, int64_t *ms,
+                   struct error *err); /* "1h30m"; > 0; up to 10 years */
+int size_parse(const char *text, int64_t *bytes, struct error *err);     /* "8GiB" "150GB" */
+int money_parse(const char *text, struct money *out, struct error *err); /* "25 EUR" */
+int price_parse(const char *text, enum price_per per, struct money *out,
+                struct error *err); /* "0.31 EUR/kWh" */
+int share_parse(const char *text, int64_t *millionths,
+                struct error *err);                                       /* "80%" ; up to 10000% */
 int rate_parse(const char *text, struct rate *out, struct error *err);    /* "5/s" "20/5m" */
 int power_parse(const char *text, int64_t *milliwatt, struct error *err); /* "350 W" */
-int range_parse(const char *text, struct range *out, struct error *err);  /* "4" "4.." "..8" "4..8" */
+int range_parse(const char *text, struct range *out,
+                struct error *err); /* "4" "4.." "..8" "4..8" */
 /* The same with ends in another unit: "..8GiB" with size_parse, "1.5.." with thousandths_parse. */
 typedef int (*range_bound_fn)(const char *text, int64_t *out, struct error *err);
 int range_parse_by(const char *text, range_bound_fn bound, struct range *out, struct error *err);
@@ -61,6 +65,9 @@ const char *nearest_word(const char *word, const char *const *candidates, size_t
 
 /* "*" matches any run of characters; everything else itself. */
 bool glob_match(const char *pattern, const char *text);
+
+/* Whether text is a name: [A-Za-z0-9][A-Za-z0-9._-]*, up to 63 characters. */
+bool name_is_valid(const char *text);
 
 /* Whether text is UTF-8 without NUL and within length. */
 bool utf8_is_valid(const char *text, size_t length);

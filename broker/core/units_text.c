@@ -1,9 +1,9 @@
-/* units_text.c - words and patterns: nearest spelling, wildcards, UTF-8. */
+/* units_text.c - words and patterns: nearest spelling, wildcards, names, UTF-8. */
 #include "broker/core/units.h"
 
 #include <string.h>
 
-enum { WORD_MAX = 128, DISTANCE_MAX = 3 };
+enum { WORD_MAX = 128, DISTANCE_MAX = 3, NAME_MAX_LENGTH = 63 };
 
 static char lower(char c)
 {
@@ -85,6 +85,15 @@ bool glob_match(const char *pattern, const char *text)
         }
     }
     return pattern[strspn(pattern, "*")] == '\0';
+}
+
+bool name_is_valid(const char *text)
+{
+    static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    size_t length = strlen(text);
+    return length > 0 && length <= NAME_MAX_LENGTH && strspn(text, first) > 0 &&
+           text[strspn(
+               text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")] == '\0';
 }
 
 /* How many bytes follow a first byte, and the least code point of that length; -1: not a first byte. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "broker/core/civil.h"
 #include "broker/core/units_impl.h"
 #include "broker/core/zone.h"
 

@@ -1,19 +1,12 @@
-/* zone.h - civil dates, and the offsets of time zones, read from the system's zone files (RFC 9636,
+/* zone.h - the offsets of time zones, read from the system's zone files (RFC 9636,
  * formerly 8536). "UTC" needs no file. Not tied to the process's own zone; may be called on any thread. */
 #ifndef BROKER_CORE_ZONE_H
 #define BROKER_CORE_ZONE_H
 
+#include "broker/core/civil.h"
 #include "broker/core/error.h"
 
-#include <stdbool.h>
 #include <stdint.h>
-
-/* Days since 1970-01-01 of a date of the Gregorian calendar, and back. month 1..12, day 1..31. */
-int64_t days_from_civil(int64_t year, int month, int day);
-void civil_from_days(int64_t days, int *year, int *month, int *day);
-/* 0: Monday .. 6: Sunday. */
-int weekday_of(int64_t days);
-bool civil_is_valid(int year, int month, int day);
 
 /* Whether a zone of this name can be used; INVALID: no such name, or the system has no zone files. */
 int zone_check(const char *zone, struct error *err);

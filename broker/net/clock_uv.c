@@ -79,7 +79,8 @@ static struct timer *create_timer(struct clock *clock, timer_fn fn, void *arg)
 static void start_timer(struct timer *timer, int64_t delay_ms)
 {
     uv_timer_t *handle = &((struct timer_uv *)timer)->handle;
-    uv_update_time(handle->loop); /* its time is that of the turn's start: long work would cut the delay */
+    uv_update_time(
+        handle->loop); /* its time is that of the turn's start: long work would cut the delay */
     (void)uv_timer_start(handle, fired_cb, (uint64_t)delay_ms, 0);
 }
 
@@ -102,13 +103,6 @@ static const struct clock_ops ops = {
     .timer_stop = stop_timer,
     .timer_destroy = destroy_timer,
 };
-
-int64_t clock_uv_thread_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* what condition variables wait by */
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 struct clock *clock_uv_create(uv_loop_t *loop)
 {

@@ -42,8 +42,8 @@ struct http_request {
     http_done_fn done;
     void *arg;
     struct strbuf body;
-    bool is_sent;   /* at least its start may have left */
-    bool is_over;   /* err holds the result; `deliver` completes it */
+    bool is_sent; /* at least its start may have left */
+    bool is_over; /* err holds the result; `deliver` completes it */
     struct error err;
     char detail[CURL_ERROR_SIZE];
 };

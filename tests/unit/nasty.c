@@ -113,7 +113,8 @@ static bool fits(const char *what, const char *request)
 
 static struct rule rule_for(struct nasty *server, const char *request)
 {
-    struct rule found = {.way = NASTY_ANSWER, .status = 404, .type = "text/plain", .body = "no such URL"};
+    struct rule found = {
+        .way = NASTY_ANSWER, .status = 404, .type = "text/plain", .body = "no such URL"};
     for (int i = server->rule_count - 1; i >= 0; i--) {
         if (fits(server->rules[i].what, request)) {
             found = server->rules[i];

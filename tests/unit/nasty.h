@@ -8,11 +8,11 @@
 #include <stddef.h>
 
 enum nasty_way {
-    NASTY_ANSWER, /* status, type, body; the connection stays open */
-    NASTY_HALF,   /* states the whole length, sends half of the body, closes */
-    NASTY_DIE,    /* reads the request, closes without a word */
+    NASTY_ANSWER,   /* status, type, body; the connection stays open */
+    NASTY_HALF,     /* states the whole length, sends half of the body, closes */
+    NASTY_DIE,      /* reads the request, closes without a word */
     NASTY_DIE_KEPT, /* answers the first request of a connection, then as DIE */
-    NASTY_HANG,   /* reads the request, says nothing until the server stops */
+    NASTY_HANG,     /* reads the request, says nothing until the server stops */
 };
 
 struct nasty;

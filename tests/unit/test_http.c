@@ -407,7 +407,8 @@ Test(http, get_on_a_connection_that_died_is_tried_again)
 
 Test(http, bad_urls)
 {
-    static const char *const urls[] = {"ftp://127.0.0.1/", "http://", "http://127.0.0.1:99999/", "file:///etc/passwd"};
+    static const char *const urls[] = {"ftp://127.0.0.1/", "http://", "http://127.0.0.1:99999/",
+                                       "file:///etc/passwd"};
     struct result result;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
         (void)start_url("GET", urls[i], NULL, NULL, 5000, &result);
@@ -482,7 +483,11 @@ Test(http, many_at_once_each_exactly_once)
     nasty_on(server, "GET /die", NASTY_DIE, 0, NULL, NULL);
     nasty_on(server, "GET /half", NASTY_HALF, 200, "text/plain", "0123456789");
     for (int i = 0; i < MANY; i++) {
-        (void)start("GET", i % 3 == 0 ? "/ok" : i % 3 == 1 ? "/die" : "/half", NULL, 9000, &results[i]);
+        (void)start("GET",
+                    i % 3 == 0   ? "/ok"
+                    : i % 3 == 1 ? "/die"
+                                 : "/half",
+                    NULL, 9000, &results[i]);
     }
     for (int i = 0; i < MANY; i++) {
         if (!results[i].runs) {

@@ -1,10 +1,10 @@
-/* keys_impl.h - what the files of keys share. For keys*.c alone. */
-#ifndef BROKER_CORE_KEYS_IMPL_H
-#define BROKER_CORE_KEYS_IMPL_H
+/* keys_scalar.h - reading one value by one row, and its messages. For keys*.c alone. */
+#ifndef BROKER_CORE_KEYS_SCALAR_H
+#define BROKER_CORE_KEYS_SCALAR_H
 
-#include "broker/core/keys.h"
+#include "broker/core/key_table.h"
 
-/* Every type but SECTION, NAMED and ITEMS. The error has its place. */
+/* Every type but SECRET, SECTION, NAMED and ITEMS. The error has its place. */
 int keys_read_scalar(const struct key *row, const struct value *value, void *field,
                      const struct keys_context *context, struct error *err);
 
@@ -16,5 +16,6 @@ int keys_expect_word(struct error *err, const char *word, const char *const *wor
 
 size_t keys_max_items(const struct key *row);
 const char *keys_type_words(enum key_type type);
+const char *keys_type_example(enum key_type type);
 
 #endif

@@ -1,0 +1,71 @@
+/* route.h - the one table of what is served. Dispatch, /openapi.json and docs/api.md derive from it. */
+#ifndef API_ROUTE_H
+#define API_ROUTE_H
+
+#include "api/uri.h"
+#include "broker/broker.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct request;
+
+/* X(constant, JSON Schema type, what it takes) */
+#define PARAM_LIST(X)                                                                              \
+    X(TEXT, "string", "text")                                                                      \
+    X(INTEGER, "integer", "whole number")                                                          \
+    X(BOOL, "boolean", "`true` or `false`")                                                        \
+    X(DURATION, "string", "duration, like `30s`")                                                  \
+    X(INSTANT, "string", "RFC 3339 time, or a duration before now")
+
+enum param_type {
+#define X(constant, type, words) PARAM_##constant,
+    PARAM_LIST(X)
+#undef X
+};
+struct route_param {
+    const char *name;
+    enum param_type type;
+    const char *help;
+};
+
+enum { ROUTE_PARAMS_MAX = 12, ROUTE_PATH_MAX = 2 };
+
+struct route {
+    const char *method, *pattern; /* "/v1/jobs/{id}" */
+    const char *name;             /* operationId */
+    enum role role;               /* that it takes; NONE: anybody */
+    bool open_here;               /* peers on this machine need no credentials */
+    void (*handle)(struct request *request);
+    const char *summary;          /* one sentence */
+    const char *help;             /* more of it, or NULL */
+    struct route_param query[ROUTE_PARAMS_MAX];
+    const char *takes;   /* content types of the body, separated by a blank; NULL: no body */
+    size_t body_max;     /* bytes */
+    const char *request; /* schema of the body; NULL: text */
+    int status;          /* of a success */
+    const char *gives;   /* content type of a success */
+    const char *schema;  /* of a success; NULL: text */
+};
+
+extern const struct route route_table[];
+extern const size_t route_count;
+
+/* A route that fits the path and what its {names} stand for. */
+struct route_match {
+    const struct route *route;
+    struct uri_param path[ROUTE_PATH_MAX];
+    char names[ROUTE_PATH_MAX][16];
+    size_t path_count;
+};
+
+/* HEAD is served like GET. NOT_FOUND, or METHOD with the methods in allow (comma list). */
+int route_find(const char *method, const struct uri *uri, struct route_match *out, char allow[64],
+               struct error *err);
+
+/* Each parameter of the query is one of the route's; else MALFORMED with the nearest spelling. */
+int route_check_query(const struct route *route, const struct uri *uri, struct error *err);
+
+const char *param_schema_type(enum param_type type);
+
+#endif

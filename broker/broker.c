@@ -1,0 +1,691 @@
+/* broker.c - puts the stages together; the only file that knows them all.
+ *
+ * An event that is on disk is shown to the picture, then the job is driven: its state says which stage
+ * acts next. drive() may be called at any time and again: every stage's step is idempotent. */
+#include "broker/broker.h"
+
+#include "broker/burst.h"
+#include "broker/context.h"
+#include "broker/core/alloc.h"
+#include "broker/core/limits.h"
+#include "broker/dispatch.h"
+#include "broker/explain.h"
+#include "broker/finish.h"
+#include "broker/follow.h"
+#include "broker/journal.h"
+#include "broker/lookup.h"
+#include "broker/member.h"
+#include "broker/metrics.h"
+#include "broker/picture.h"
+#include "broker/places.h"
+#include "broker/present.h"
+#include "broker/query.h"
+#include "broker/queue.h"
+#include "broker/recover.h"
+#include "broker/schedule.h"
+#include "broker/submit.h"
+#include "broker/sweep.h"
+#include "broker/watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { AGAIN_MS = 1000, STORE_STUCK_MS = 30000 };
+
+struct broker {
+    struct broker_env env;
+    struct context context;
+    struct schedule *schedule;
+    struct dispatch *dispatch;
+    struct watch *watch;
+    struct burst *burst;
+    struct sweep *sweep;
+    struct follow *follow;
+    struct timer *again; /* steps that could not be written */
+    int64_t policy_since_ms;
+    char policy_by[PLACE_SIZE];
+    bool closing;
+};
+
+/* -------------------------------------------------------------------------------------------- drive */
+
+static void try_again(struct broker *broker, struct entry *entry)
+{
+    entry->again = true;
+    timer_start(broker->again, AGAIN_MS);
+}
+
+static int post_cancel(struct broker *broker, struct entry *entry)
+{
+    struct error err;
+    if (journal_post(broker->context.journal, entry, EVENT_CANCEL, 0,
+                     json_pack("{s:s}", "by", entry->cancel_by), NULL, &err) < 0) {
+        context_log(&broker->context, "warn", "job %s: its cancel was not written: %s",
+                    entry->job->id, err.text);
+        return -1;
+    }
+    return 0;
+}
+
+/* A current attempt, by its state. */
+static void drive_attempt(struct broker *broker, struct entry *entry)
+{
+    switch (job_attempt(entry->job)->state) {
+    case ATTEMPT_INTENDED:
+    case ATTEMPT_UNSURE:
+        dispatch_job(broker->dispatch, entry);
+        break;
+    case ATTEMPT_ACCEPTED:
+    case ATTEMPT_RUNNING:
+    case ATTEMPT_UNKNOWN:
+        if (entry->job->state == JOB_CANCELLING) {
+            dispatch_job(broker->dispatch, entry);
+        }
+        break;
+    case ATTEMPT_ENDED:
+        if (finish_attempt(&broker->context, entry) < 0) {
+            try_again(broker, entry);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static bool may_cancel(const struct job *job)
+{
+    return job->state == JOB_QUEUED || job->state == JOB_HELD || job->state == JOB_ACTIVE;
+}
+
+static void drive(struct broker *broker, struct entry *entry)
+{
+    const struct job *job = entry->job;
+    entry->again = false;
+    if (broker->closing || entry->op != OP_NONE) {
+        return;
+    }
+    if (job_is_final(job)) {
+        schedule_removed(broker->schedule, entry);
+        schedule_kick(broker->schedule);
+        journal_retire(broker->context.journal, entry);
+        return;
+    }
+    if (entry->want_cancel && may_cancel(job)) {
+        if (post_cancel(broker, entry) < 0) {
+            try_again(broker, entry);
+        }
+        return;
+    }
+    if (job->state == JOB_QUEUED && !entry->shape) {
+        schedule_queued(broker->schedule, entry);
+    } else if (job->state == JOB_ACTIVE || job->state == JOB_CANCELLING) {
+        drive_attempt(broker, entry);
+    }
+}
+
+static void again_cb(void *arg)
+{
+    struct broker *broker = arg;
+    struct entry *next;
+    for (struct entry *entry = journal_first(broker->context.journal); entry; entry = next) {
+        next = entry->next; /* drive may retire it */
+        if (entry->again) {
+            drive(broker, entry);
+        }
+    }
+}
+
+/* The attempt is over: what it held is free, and its member may forget it. */
+static void attempt_over(struct broker *broker, struct entry *entry, const struct event *event)
+{
+    const struct attempt *attempt = job_attempt(entry->job);
+    const struct place *place = federation_place(broker->context.federation, attempt->place);
+    picture_release(broker->context.picture, entry);
+    dispatch_forget(broker->dispatch, entry);
+    if (place && attempt->started_ms && attempt->ended_ms > attempt->started_ms) {
+        picture_ran(broker->context.picture, place->index, attempt->ended_ms - attempt->started_ms);
+    }
+    if (place && event->kind == EVENT_END && !broker->closing) {
+        struct attempt_ref ref;
+        attempt_ref_init(&ref, broker->context.federation, entry->job, attempt);
+        member_forget(broker->context.members, &ref);
+    }
+    schedule_kick(broker->schedule);
+}
+
+static void show_picture(struct broker *broker, struct entry *entry, const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_ACCEPT:
+    case EVENT_ADOPT:
+        picture_accepted(broker->context.picture, entry);
+        watch_soon(broker->watch, job_attempt(entry->job)->place);
+        break;
+    case EVENT_START:
+        picture_running(broker->context.picture, entry);
+        break;
+    case EVENT_REJECT:
+    case EVENT_ABSENT:
+    case EVENT_END:
+    case EVENT_GONE:
+        attempt_over(broker, entry, event);
+        break;
+    default:
+        break;
+    }
+}
+
+static void react(void *arg, struct entry *entry, const struct event *event)
+{
+    struct broker *broker = arg;
+    show_picture(broker, entry, event);
+    follow_wake(broker->follow, entry->job->id);
+    drive(broker, entry);
+}
+
+static void failed(void *arg, struct entry *entry, const struct event *event, const struct error *err)
+{
+    struct broker *broker = arg;
+    context_log(&broker->context, "error", "job %s: %s was not stored: %s", entry->job->id,
+                event_name(event->kind), err->text);
+    if (event->kind == EVENT_PLACE) {
+        schedule_undo(broker->schedule, entry);
+    } else if (event->kind == EVENT_END) {
+        store_doc_destroy(picture_settle(broker->context.picture, job_attempt(entry->job),
+                                         -event_int(event, "settled")));
+    }
+    if (broker->closing) {
+        return;
+    }
+    dispatch_again(broker->dispatch, entry);
+    try_again(broker, entry);
+}
+
+/* ------------------------------------------------------------------------------------------ hooks */
+
+static void picture_changed(void *arg)
+{
+    struct broker *broker = arg;
+    schedule_kick(broker->schedule);
+    follow_wake(broker->follow, "-"); /* readers of the federation's events */
+}
+
+static void stray(void *arg, int cluster, const struct report *report)
+{
+    struct broker *broker = arg;
+    sweep_stray(broker->sweep, cluster, report);
+}
+
+static void load_policy(struct broker *broker, const json_t *json)
+{
+    const char *hash = json_string_value(json_object_get(json, "hash"));
+    if (hash && strcmp(hash, broker->context.rules->hash) == 0) {
+        broker->policy_since_ms = json_integer_value(json_object_get(json, "since"));
+        copy_text(broker->policy_by, sizeof broker->policy_by,
+                  json_string_value(json_object_get(json, "by")));
+    }
+}
+
+static void load_doc(void *arg, enum store_table table, const char *id, const json_t *json)
+{
+    struct broker *broker = arg;
+    if (table == STORE_POLICIES) {
+        load_policy(broker, json);
+    } else if (table == STORE_META && strcmp(id, "budgets") == 0) {
+        picture_budgets_from_json(broker->context.picture, json);
+    } else if (table == STORE_META && strncmp(id, "burst:", 6) == 0) {
+        burst_load(broker->burst, json);
+    } else if (table == STORE_META && strncmp(id, "drain:", 6) == 0) {
+        places_load_drain(&broker->context, json);
+    }
+}
+
+static int load_tombstone(void *arg, const struct event *event, struct error *err)
+{
+    struct broker *broker = arg;
+    return sweep_load(broker->sweep, event, err);
+}
+
+/* ----------------------------------------------------------------------------------------- policy */
+
+struct policy_op {
+    struct broker *broker;
+    struct rules *rules;
+    char by[PLACE_SIZE];
+    int64_t since_ms;
+    reply_fn reply; /* NULL: at start */
+    void *arg;
+    struct error err;
+    json_t *body;
+    struct timer *timer;
+};
+
+static void policy_answer(struct policy_op *op)
+{
+    if (op->reply) {
+        op->reply(op->arg, op->body, &op->err);
+    }
+    json_decref(op->body);
+    timer_destroy(op->timer);
+    free(op);
+}
+
+static json_t *policy_present(const struct broker *broker)
+{
+    json_t *body = json_pack("{s:s, s:s, s:s}", "hash", broker->context.rules->hash, "by",
+                             broker->policy_by, "text",
+                             broker->context.rules->text ? broker->context.rules->text : "");
+    present_time(body, "since", broker->policy_since_ms);
+    return body;
+}
+
+static void policy_live(void *arg, const struct event *event, const struct error *err)
+{
+    struct policy_op *op = arg;
+    struct broker *broker = op->broker;
+    (void)event;
+    op->err = *err;
+    if (err->code) {
+        if (op->rules != broker->context.rules) {
+            broker->env.rules_destroy(op->rules);
+        }
+        policy_answer(op);
+        return;
+    }
+    broker->policy_since_ms = op->since_ms;
+    copy_text(broker->policy_by, sizeof broker->policy_by, op->by);
+    if (op->rules != broker->context.rules) {
+        struct rules *old = broker->context.rules;
+        json_t *sums = picture_budgets(broker->context.picture);
+        broker->context.rules = op->rules;
+        picture_rules_changed(broker->context.picture, sums);
+        queue_rules_changed(broker->context.queue);
+        json_decref(sums);
+        broker->env.rules_destroy(old);
+        context_log(&broker->context, "info", "policy %.*s is live", RULES_HASH_SHORT,
+                    op->rules->hash);
+    }
+    schedule_kick(broker->schedule);
+    op->body = policy_present(broker);
+    policy_answer(op);
+}
+
+static void policy_post(struct policy_op *op)
+{
+    struct broker *broker = op->broker;
+    op->since_ms = clock_wall_ms(broker->context.clock);
+    json_t *doc = json_pack("{s:s, s:s, s:I, s:s}", "hash", op->rules->hash, "by", op->by, "since",
+                            (json_int_t)op->since_ms, "text", op->rules->text ? op->rules->text : "");
+    if (journal_post_other(broker->context.journal, EVENT_POLICY_LIVE, op->rules->hash,
+                           json_pack("{s:s}", "by", op->by),
+                           store_doc_create(STORE_POLICIES, op->rules->hash, op->since_ms, doc),
+                           policy_live, op, &op->err) < 0) {
+        if (op->rules != broker->context.rules) {
+            broker->env.rules_destroy(op->rules);
+        }
+        policy_answer(op);
+    }
+}
+
+static void policy_set_cb(void *arg)
+{
+    struct policy_op *op = arg;
+    if (op->err.code || op->body) {
+        policy_answer(op);
+    } else {
+        policy_post(op);
+    }
+}
+
+static struct policy_op *policy_op_create(struct broker *broker, const char *by, reply_fn reply,
+                                          void *arg)
+{
+    struct policy_op *op = xcalloc(1, sizeof *op);
+    op->broker = broker;
+    copy_text(op->by, sizeof op->by, by);
+    op->reply = reply;
+    op->arg = arg;
+    error_clear(&op->err);
+    op->timer = clock_timer(broker->context.clock, policy_set_cb, op);
+    return op;
+}
+
+void broker_policy_set(struct broker *broker, const struct caller *caller, const char *text,
+                       const char *file, bool dry_run, reply_fn reply, void *arg)
+{
+    struct policy_op *op = policy_op_create(broker, caller->owner, reply, arg);
+    if (broker->env.rules_parse(text, file, broker->context.federation, &op->rules, &op->err) == 0 &&
+        dry_run) {
+        op->body = json_pack("{s:s, s:b}", "hash", op->rules->hash, "dry_run", 1);
+        broker->env.rules_destroy(op->rules);
+    }
+    timer_start(op->timer, 0);
+}
+
+/* --------------------------------------------------------------------------------------- questions */
+
+struct later { /* an answer that is ready, given in the next turn */
+    struct timer *timer;
+    json_t *body;
+    reply_fn reply;
+    void *arg;
+};
+
+static void later_cb(void *arg)
+{
+    struct later *later = arg;
+    struct error none;
+    error_clear(&none);
+    later->reply(later->arg, later->body, &none);
+    json_decref(later->body);
+    timer_destroy(later->timer);
+    free(later);
+}
+
+static void answer_later(struct broker *broker, json_t *body_take, reply_fn reply, void *arg)
+{
+    struct later *later = xcalloc(1, sizeof *later);
+    *later = (struct later){clock_timer(broker->context.clock, later_cb, later), body_take, reply, arg};
+    timer_start(later->timer, 0);
+}
+
+static struct reader reader_of(struct broker *broker)
+{
+    return (struct reader){&broker->context, broker->follow};
+}
+
+void broker_submit(struct broker *broker, const struct caller *caller, struct submission *submission,
+                   reply_fn reply, void *arg)
+{
+    submit_jobs(&broker->context, caller, submission, reply, arg);
+}
+
+void broker_job(struct broker *broker, const struct caller *caller, const char *id,
+                const char *after_view, int64_t wait_ms, reply_fn reply, void *arg)
+{
+    struct reader reader = reader_of(broker);
+    (void)caller;
+    query_job(&reader, id, after_view, wait_ms, reply, arg);
+}
+
+void broker_jobs(struct broker *broker, const struct caller *caller, const struct store_filter *filter,
+                 reply_fn reply, void *arg)
+{
+    struct reader reader = reader_of(broker);
+    (void)caller;
+    query_jobs(&reader, filter, reply, arg);
+}
+
+void broker_events(struct broker *broker, const struct caller *caller, const char *id,
+                   int64_t after_seq, int limit, int64_t wait_ms, reply_fn reply, void *arg)
+{
+    struct reader reader = reader_of(broker);
+    (void)caller;
+    query_events(&reader, id, after_seq, limit, wait_ms, reply, arg);
+}
+
+void broker_log(struct broker *broker, const struct caller *caller, const char *id, int attempt,
+                int64_t offset, int64_t wait_ms, reply_fn reply, void *arg)
+{
+    struct reader reader = reader_of(broker);
+    (void)caller;
+    query_log(&reader, id, attempt, offset, wait_ms, reply, arg);
+}
+
+void broker_explain(struct broker *broker, const struct caller *caller, const char *id, reply_fn reply,
+                    void *arg)
+{
+    struct reader reader = reader_of(broker);
+    (void)caller;
+    explain_job(&reader, id, reply, arg);
+}
+
+void broker_explain_job(struct broker *broker, const struct caller *caller, const struct value *value,
+                        const char *render, reply_fn reply, void *arg)
+{
+    explain_imagined(&broker->context, caller, value, render, reply, arg);
+}
+
+void broker_places(struct broker *broker, reply_fn reply, void *arg)
+{
+    answer_later(broker, places_present(&broker->context), reply, arg);
+}
+
+void broker_bursts(struct broker *broker, reply_fn reply, void *arg)
+{
+    answer_later(broker, explain_money(&broker->context), reply, arg);
+}
+
+void broker_policy(struct broker *broker, reply_fn reply, void *arg)
+{
+    answer_later(broker, policy_present(broker), reply, arg);
+}
+
+void broker_drain(struct broker *broker, const struct caller *caller, const char *place, bool drain,
+                  const char *note, reply_fn reply, void *arg)
+{
+    places_drain(&broker->context, caller, place, drain, note, reply, arg);
+}
+
+/* ------------------------------------------------------------------------------------------- cancel */
+
+struct cancel_op { /* answered when CANCEL is on disk, or the job is final */
+    struct broker *broker;
+    char id[ID_SIZE];
+    char by[PLACE_SIZE];
+    enum role role;
+    int64_t deadline_ms;
+    void (*again)(void *arg);
+    reply_fn reply;
+    void *arg;
+};
+
+static void cancel_answer(struct cancel_op *op, const struct job *job, const struct error *err)
+{
+    struct error none;
+    error_clear(&none);
+    json_t *body =
+        job ? job_present(job, op->broker->context.rules->currency, NULL, false) : NULL;
+    op->reply(op->arg, body, err ? err : &none);
+    json_decref(body);
+    free(op);
+}
+
+static void cancel_ask(struct broker *broker, struct cancel_op *op)
+{
+    struct entry *entry = journal_find(broker->context.journal, op->id);
+    if (entry && !entry->want_cancel) {
+        entry->want_cancel = true;
+        copy_text(entry->cancel_by, sizeof entry->cancel_by, op->by);
+        drive(broker, entry);
+    }
+}
+
+static void cancel_found(void *arg, const struct job *job, const struct error *err)
+{
+    struct cancel_op *op = arg;
+    struct broker *broker = op->broker;
+    struct error mine;
+    if (!job) {
+        cancel_answer(op, NULL, err);
+        return;
+    }
+    copy_text(op->id, sizeof op->id, job->id);
+    if (op->role < ROLE_OPERATE && strcmp(job->owner, op->by) != 0) {
+        error_set(&mine, ERROR_FORBIDDEN, "job %s is another owner's", job->id);
+        cancel_answer(op, NULL, &mine);
+        return;
+    }
+    int64_t left = op->deadline_ms - clock_mono_ms(broker->context.clock);
+    if (job_is_final(job) || job->state == JOB_CANCELLING) {
+        cancel_answer(op, job, NULL);
+        return;
+    }
+    if (left <= 0 || follow_wait(broker->follow, op->id, left, op->again, op) < 0) {
+        error_set(&mine, ERROR_UNAVAILABLE, "the cancel of %s is not on disk yet: ask again", job->id);
+        cancel_answer(op, NULL, &mine);
+        return;
+    }
+    cancel_ask(broker, op);
+}
+
+static void cancel_look(void *arg)
+{
+    struct cancel_op *op = arg;
+    lookup_job(&op->broker->context, op->id, cancel_found, op);
+}
+
+void broker_cancel(struct broker *broker, const struct caller *caller, const char *id, reply_fn reply,
+                   void *arg)
+{
+    struct cancel_op *op = xcalloc(1, sizeof *op);
+    op->broker = broker;
+    copy_text(op->id, sizeof op->id, id);
+    copy_text(op->by, sizeof op->by, caller->owner);
+    op->role = caller->role;
+    op->deadline_ms = clock_mono_ms(broker->context.clock) + LIMIT_FOLLOW_MS;
+    op->again = cancel_look;
+    op->reply = reply;
+    op->arg = arg;
+    cancel_look(op);
+}
+
+/* ------------------------------------------------------------------------------------------- itself */
+
+int broker_ready(struct broker *broker, struct error *err)
+{
+    struct store_stats stats;
+    broker->context.store->ops->stats(broker->context.store, &stats);
+    int64_t now = clock_mono_ms(broker->context.clock);
+    if (stats.failing) {
+        return error_set(err, ERROR_STORE, "the store cannot commit: %s", stats.error);
+    }
+    if (stats.oldest_pending_ms && now - stats.oldest_pending_ms > STORE_STUCK_MS) {
+        return error_set(err, ERROR_STORE, "the store has not committed for %d s",
+                         STORE_STUCK_MS / 1000);
+    }
+    if (picture_is_recovering(broker->context.picture)) {
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "recovering: the store is older than what the members show");
+    }
+    if (broker->closing) {
+        return error_set(err, ERROR_UNAVAILABLE, "the broker stops");
+    }
+    return 0;
+}
+
+void broker_metrics(struct broker *broker, FILE *out)
+{
+    struct metrics_source source = {&broker->context, broker->schedule, broker->watch,
+                                    broker->burst,    broker->sweep,    broker->follow};
+    metrics_print(&source, out);
+}
+
+int broker_followers(const struct broker *broker)
+{
+    return follow_count(broker->follow);
+}
+
+void broker_wake_all(struct broker *broker)
+{
+    follow_wake_all(broker->follow);
+}
+
+/* Takes up every job where the last broker left it. */
+static void take_up(struct broker *broker)
+{
+    struct entry *next;
+    struct error err;
+    for (struct entry *entry = journal_first(broker->context.journal); entry; entry = next) {
+        next = entry->next;
+        bool active = entry->job->state == JOB_ACTIVE || entry->job->state == JOB_CANCELLING;
+        if (!active || !recover_is_unsure(&broker->context, entry->job)) {
+            drive(broker, entry);
+            continue;
+        }
+        json_t *data = json_pack("{s:s}", "reason", "the broker died; it may have been sent");
+        if (journal_post(broker->context.journal, entry, EVENT_UNSURE, entry->job->attempt_count,
+                         data, NULL, &err) < 0) {
+            entry->sent = true; /* looked up, not sent, once the store takes it */
+            try_again(broker, entry);
+        }
+    }
+}
+
+static void start(struct broker *broker)
+{
+    recover_bookings(&broker->context);
+    take_up(broker);
+    if (!broker->policy_since_ms) {
+        struct policy_op *op = policy_op_create(broker, "start", NULL, NULL);
+        op->rules = broker->context.rules;
+        policy_post(op);
+    }
+    watch_start(broker->watch);
+    burst_start(broker->burst);
+    sweep_start(broker->sweep);
+}
+
+int broker_create(const struct broker_env *env, struct broker **out, struct error *err)
+{
+    struct broker *broker = xcalloc(1, sizeof *broker);
+    struct context *context = &broker->context;
+    broker->env = *env;
+    *context = (struct context){.clock = env->clock,
+                                .store = env->store,
+                                .federation = env->federation,
+                                .rules = env->rules,
+                                .log = env->log};
+    context->picture = picture_create(context);
+    context->queue = queue_create(context);
+    context->journal = journal_create(context, react, failed, broker);
+    broker->schedule = schedule_create(context);
+    broker->dispatch = dispatch_create(context);
+    struct watch_hooks watch_hooks = {broker, picture_changed, stray};
+    broker->watch = watch_create(context, &watch_hooks);
+    broker->burst = burst_create(context, picture_changed, broker);
+    broker->sweep = sweep_create(context);
+    broker->follow = follow_create(context);
+    broker->again = clock_timer(env->clock, again_cb, broker);
+    struct recover_hooks recover_hooks = {broker, load_doc, load_tombstone};
+    if (members_create(context, &env->adapter_env, &context->members, err) < 0 ||
+        recover_load(context, &recover_hooks, err) < 0) {
+        broker_destroy(broker);
+        return -1;
+    }
+    if (env->accept_world) {
+        sweep_accept_world(broker->sweep);
+    }
+    start(broker);
+    *out = broker;
+    return 0;
+}
+
+void broker_destroy(struct broker *broker)
+{
+    if (!broker) {
+        return;
+    }
+    struct context *context = &broker->context;
+    /* Nothing new is sent; calls under way end as unknown and are written down as such. */
+    dispatch_stop(broker->dispatch);
+    watch_stop(broker->watch);
+    burst_stop(broker->burst);
+    sweep_stop(broker->sweep);
+    follow_wake_all(broker->follow);
+    members_destroy(context->members);
+    broker->closing = true;
+    context->store->ops->close(context->store);
+    schedule_destroy(broker->schedule);
+    watch_destroy(broker->watch);
+    burst_destroy(broker->burst);
+    sweep_destroy(broker->sweep);
+    follow_destroy(broker->follow);
+    picture_destroy(context->picture);
+    queue_destroy(context->queue);
+    journal_destroy(context->journal);
+    dispatch_destroy(broker->dispatch);
+    timer_destroy(broker->again);
+    broker->env.rules_destroy(context->rules);
+    free(broker);
+}
