@@ -38,8 +38,7 @@ void jobenv_set(struct jobenv *env, const char *name, const char *value)
         env->room = env->room * 2 + 16;
         env->items = xrealloc(env->items, env->room, sizeof *env->items);
     }
-    env->items[env->count++] =
-        (struct jobenv_pair){.name = xstrdup(name), .value = xstrdup(value)};
+    env->items[env->count++] = (struct jobenv_pair){.name = xstrdup(name), .value = xstrdup(value)};
 }
 
 void jobenv_default(struct jobenv *env, const char *name, const char *value)

@@ -1,4 +1,4 @@
-/* jobenv.h - what a job finds in its environment, the same on every member (docs/jobs.md).
+/* jobenv.h - what a job finds in its environment, the same on every member.
  *
  * For all adapters: jobenv_build gives the job's own `env` and the TIELINE_ names, which the job cannot
  * override. HOME, USER, PATH and SHELL are of the machine where it runs: the adapter or its wrapper adds

@@ -60,7 +60,7 @@ struct request {
     struct timer *timer;
     int64_t id;
     int sends;
-    bool sent; /* on the connection that is open */
+    bool sent;    /* on the connection that is open */
     bool refused; /* err says why: completes in the next turn */
     struct error err;
     char job[ID_SIZE];
@@ -96,7 +96,7 @@ static const char *text_field(const json_t *json, const char *name)
     return text ? text : "";
 }
 
-static void request_destroy(struct request *request)
+static void request_unlink(struct request *request)
 {
     struct local *local = request->local;
     struct request **at = &local->requests;
@@ -108,16 +108,31 @@ static void request_destroy(struct request *request)
         local->requests_end = at;
     }
     local->count--;
+}
+
+static void request_free(struct request *request)
+{
     timer_destroy(request->timer);
     json_decref(request->message);
     free(request);
 }
 
-/* The one place where calls complete. */
-static void complete(struct request *request, enum adapter_result result, const struct error *err)
+static struct request *take_first(struct local *local)
+{
+    struct request *request = local->requests;
+    if (request) {
+        local->requests = request->next;
+        local->requests_end = request->next ? local->requests_end : &local->requests;
+        local->count--;
+    }
+    return request;
+}
+
+/* The one place where calls complete. The request is no longer in the list. */
+static void finish(struct request *request, enum adapter_result result, const struct error *err)
 {
     struct adapter_call *call = request->call;
-    request_destroy(request);
+    request_free(request);
     if (call) {
         call->result = result;
         if (err) {
@@ -125,6 +140,12 @@ static void complete(struct request *request, enum adapter_result result, const 
         }
         call->done(call);
     }
+}
+
+static void complete(struct request *request, enum adapter_result result, const struct error *err)
+{
+    request_unlink(request);
+    finish(request, result, err);
 }
 
 static void request_fired(void *arg)
@@ -205,8 +226,8 @@ static json_t *hello_message(const struct local *local)
     for (size_t i = 0; i < cluster->place_count; i++) {
         const struct place *place = &cluster->places[i];
         json_array_append_new(places, json_pack("{s:s, s:I, s:I}", "name", place->local_name,
-                                                "cpus", (json_int_t)place->capacity.cpus,
-                                                "memory", (json_int_t)place->capacity.memory));
+                                                "cpus", (json_int_t)place->capacity.cpus, "memory",
+                                                (json_int_t)place->capacity.memory));
     }
     int64_t keep = local->env.federation ? local->env.federation->keep.logs : 0;
     return json_pack("{s:s, s:i, s:o, s:I}", "op", "hello", "id", HELLO_ID, "places", places,
@@ -374,7 +395,7 @@ static const json_t *place_named(const json_t *places, const char *name)
 }
 
 static void answer_probe(struct request *request, const json_t *json, const char *bytes,
-                        size_t length)
+                         size_t length)
 {
     struct adapter_call *call = request->call;
     const struct cluster *cluster = request->local->base.cluster;
@@ -399,7 +420,7 @@ static void answer_probe(struct request *request, const json_t *json, const char
 }
 
 static void answer_log(struct request *request, const json_t *json, const char *bytes,
-                        size_t length)
+                       size_t length)
 {
     struct adapter_call *call = request->call;
     char *text = xcalloc(length + 1, 1);
@@ -515,8 +536,8 @@ static json_t *submit_message(const struct local *local, const struct submit *su
 static void submit_attempt(struct adapter *adapter, const struct submit *submit,
                            struct adapter_call *call)
 {
-    (void)ask_take((struct local *)adapter, "submit", submit_message((struct local *)adapter, submit),
-                   call, NULL);
+    (void)ask_take((struct local *)adapter, "submit",
+                   submit_message((struct local *)adapter, submit), call, NULL);
 }
 
 static void user_fill(struct local *local)
@@ -580,8 +601,9 @@ static void local_close(struct adapter *adapter)
         return;
     }
     error_set(&err, ERROR_UNAVAILABLE, "the broker stops");
-    while (local->requests) {
-        complete(local->requests, ADAPTER_UNKNOWN, &err);
+    struct request *request;
+    while ((request = take_first(local))) {
+        finish(request, ADAPTER_UNKNOWN, &err);
     }
     json_t *bye = json_pack("{s:s, s:i}", "op", "bye", "id", HELLO_ID);
     link_destroy(local->link, bye);

@@ -201,8 +201,14 @@ static int open_stderr(const struct link *link)
 
 static int spawn(struct link *link, struct starter *starter, int log_fd)
 {
-    char *argv[] = {(char *)link->env.program, "supervise",  "--dir",    link->dir,
-                    "--member",                link->member, "--detach", NULL};
+    char *argv[] = {(char *)link->env.program,
+                    "supervise",
+                    "--dir",
+                    link->dir,
+                    "--member",
+                    link->member,
+                    "--detach",
+                    NULL};
     uv_stdio_container_t stdio[3] = {{.flags = UV_IGNORE}};
     stdio[1].flags = stdio[2].flags = log_fd < 0 ? UV_IGNORE : UV_INHERIT_FD;
     stdio[1].data.fd = stdio[2].data.fd = log_fd;

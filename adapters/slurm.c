@@ -183,7 +183,8 @@ static int render(const struct adapter_env *env, const struct submit *submit, ch
 
 const struct adapter_type adapter_slurm = {
     .name = "slurm",
-    .summary = "A Slurm cluster with slurmrestd, 22.05 and from 23.11 on; a place is a partition.",
+    .summary = "A Slurm cluster with slurmrestd, 22.05 and from 23.11 on: a place is a "
+               "partition, and no output comes back, only how a job ended.",
     .cluster_rows = cluster_rows,
     .cluster_size = sizeof(struct slurm_settings),
     .place_rows = place_rows,

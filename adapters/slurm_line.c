@@ -24,7 +24,7 @@ enum {
 
 struct item {
     struct slurm_line *line;
-    struct item *next, **prev;
+    struct item *next; /* waiting or active */
     char *method, *path, *body;
     int64_t deadline_ms;
     slurm_reply_fn done;
@@ -43,7 +43,7 @@ struct slurm_line {
     struct slurm_line_config config;
     struct slurm_token token;
     struct timer *timer;
-    struct item *waiting, **last;
+    struct item *waiting;
     struct item *active;
     size_t waiting_count, active_count;
     int64_t credit; /* of the rate: a request costs per_ms; grows by count each millisecond */
@@ -52,16 +52,23 @@ struct slurm_line {
 
 /* ---- items */
 
-static void item_unlink(struct item *item)
+static void remove_item(struct item **list, const struct item *item)
 {
-    struct slurm_line *line = item->line;
-    if (line && line->last == &item->next) {
-        line->last = item->prev;
+    while (*list && *list != item) {
+        list = &(*list)->next;
     }
-    *item->prev = item->next;
-    if (item->next) {
-        item->next->prev = item->prev;
+    if (*list) {
+        *list = item->next;
     }
+}
+
+static struct item *pop(struct item **list)
+{
+    struct item *item = *list;
+    if (item) {
+        *list = item->next;
+    }
+    return item;
 }
 
 static void item_free(struct item *item)
@@ -78,10 +85,12 @@ static void item_free(struct item *item)
 
 static void enqueue(struct slurm_line *line, struct item *item)
 {
+    struct item **last = &line->waiting;
+    while (*last) {
+        last = &(*last)->next;
+    }
     item->next = NULL;
-    item->prev = line->last;
-    *line->last = item;
-    line->last = &item->next;
+    *last = item;
     line->waiting_count++;
     timer_start(line->timer, 0);
 }
@@ -120,7 +129,7 @@ static bool send_again(struct item *item)
 
 static void leave(struct item *item)
 {
-    item_unlink(item);
+    remove_item(&item->line->active, item);
     item->line->active_count--;
     timer_start(item->line->timer, 0);
 }
@@ -235,8 +244,6 @@ static void send_one(struct item *item)
     struct slurm_line *line = item->line;
     const char *token;
     struct error err;
-    item_unlink(item);
-    line->waiting_count--;
     if (slurm_token_get(&line->token, &token, &err)) {
         fail(item, &err, false);
         return;
@@ -244,30 +251,35 @@ static void send_one(struct item *item)
     secret_wipe(item->token);
     item->token = xstrdup(token);
     item->next = line->active;
-    item->prev = &line->active;
-    if (item->next) {
-        item->next->prev = &item->next;
-    }
     line->active = item;
     line->active_count++;
     start(item, item->token);
 }
 
-/* What waits past its deadline was never sent. */
+/* Takes the first that waits past its deadline out of the line. */
+static struct item *take_late(struct slurm_line *line, int64_t now)
+{
+    for (struct item **at = &line->waiting; *at; at = &(*at)->next) {
+        struct item *item = *at;
+        if (item->deadline_ms - MARGIN_MS <= now) {
+            *at = item->next;
+            line->waiting_count--;
+            return item;
+        }
+    }
+    return NULL;
+}
+
+/* What is late in the line was never sent. A completion may change the line. */
 static void expire(struct slurm_line *line, int64_t now)
 {
-    for (struct item *item = line->waiting, *next; item; item = next) {
-        next = item->next;
-        if (item->deadline_ms - MARGIN_MS > now) {
-            continue;
-        }
+    struct item *item;
+    while ((item = take_late(line, now))) {
         struct error err;
         error_set(&err, ERROR_UNAVAILABLE,
-                  "not sent: the cluster's `requests` allowed no further call in time");
-        item_unlink(item);
-        line->waiting_count--;
+                  item->deadline_ms ? "not sent: `requests` allowed no further call in time"
+                                    : "not sent: too many calls are in line for this cluster");
         fail(item, &err, item->is_second);
-        next = line->waiting; /* the completion may have changed the line: from the start */
     }
 }
 
@@ -310,7 +322,9 @@ static void pump_cb(void *arg)
         if (wait) {
             break;
         }
-        send_one(line->waiting);
+        struct item *item = pop(&line->waiting);
+        line->waiting_count--;
+        send_one(item);
     }
     if (line->waiting) {
         int64_t left = first_deadline(line) - now_of(line);
@@ -335,7 +349,6 @@ struct slurm_line *slurm_line_create(const struct slurm_line_config *config)
 {
     struct slurm_line *line = xcalloc(1, sizeof *line);
     line->config = *config;
-    line->last = &line->waiting;
     line->timer = clock_timer(config->env->clock, pump_cb, line);
     line->credit = config->requests.count * config->requests.per_ms;
     line->credited_ms = clock_mono_ms(config->env->clock);
@@ -348,14 +361,11 @@ void slurm_line_destroy(struct slurm_line *line)
     if (!line) {
         return;
     }
-    while (line->waiting) {
-        struct item *item = line->waiting;
-        item_unlink(item);
+    struct item *item;
+    while ((item = pop(&line->waiting))) {
         item_free(item);
     }
-    while (line->active) {
-        struct item *item = line->active;
-        item_unlink(item);
+    while ((item = pop(&line->active))) {
         item->line = NULL;
         if (item->request) {
             http_cancel(item->request);

@@ -99,6 +99,9 @@ static void read_jobs(const json_t *list, struct slurm_answer *answer)
     const json_t *item;
     size_t i;
     answer->has_jobs = json_is_array(list);
+    if (!answer->has_jobs) {
+        return;
+    }
     answer->jobs = xcalloc(json_array_size(list), sizeof *answer->jobs);
     json_array_foreach(list, i, item)
     {
@@ -154,6 +157,9 @@ static void read_nodes(const json_t *list, struct slurm_answer *answer)
     const json_t *item;
     size_t i;
     answer->has_nodes = json_is_array(list);
+    if (!answer->has_nodes) {
+        return;
+    }
     answer->nodes = xcalloc(json_array_size(list), sizeof *answer->nodes);
     json_array_foreach(list, i, item)
     {
@@ -193,6 +199,9 @@ static void read_partitions(const json_t *list, struct slurm_answer *answer)
     const json_t *item;
     size_t i;
     answer->has_partitions = json_is_array(list);
+    if (!answer->has_partitions) {
+        return;
+    }
     answer->partitions = xcalloc(json_array_size(list), sizeof *answer->partitions);
     json_array_foreach(list, i, item)
     {

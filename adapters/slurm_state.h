@@ -2,7 +2,10 @@
 #ifndef ADAPTERS_SLURM_STATE_H
 #define ADAPTERS_SLURM_STATE_H
 
-#include "adapters/slurm_parse.h"
+#include "adapters/slurm_job.h"
+
+#include <stdbool.h>
+#include <stddef.h>
 
 enum { SLURM_WORDS_MAX = 16 };
 

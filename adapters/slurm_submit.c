@@ -105,7 +105,7 @@ static char *script_of(const char *shell, const struct spec *spec)
         size_t length = strlen(spec->run);
         strbuf_puts(&out, length && spec->run[length - 1] == '\n' ? "" : "\n");
     } else {
-        strbuf_puts(&out, "exec --");
+        strbuf_puts(&out, "exec"); /* dash knows no "--" here */
         for (size_t i = 0; i < spec->command.count; i++) {
             strbuf_puts(&out, " ");
             add_quoted(&out, spec->command.items[i]);

@@ -14,12 +14,12 @@ struct MHD_Connection;
 struct head { /* borrowed from the connection until the request is over; NULL: absent */
     const char *host, *origin, *authorization, *content_type, *key;
     const char *length_text, *encoding;
-    bool expects;    /* the client waits for a go before it sends the body */
-    bool twice;      /* one of these stands twice */
+    bool expects; /* the client waits for a go before it sends the body */
+    bool twice;   /* one of these stands twice */
     const char *which;
-    int64_t length;  /* of the body; -1: not stated */
-    size_t bytes;    /* of all fields together */
-    bool bad_frame;  /* where the body ends is in doubt: the connection must not go on */
+    int64_t length; /* of the body; -1: not stated */
+    size_t bytes;   /* of all fields together */
+    bool bad_frame; /* where the body ends is in doubt: the connection must not go on */
 };
 
 void head_read(struct MHD_Connection *mhd, struct head *head);

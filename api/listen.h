@@ -5,6 +5,8 @@
 #include "broker/core/cluster.h"
 #include "broker/core/error.h"
 
+#include <stdbool.h>
+
 /* A listening Unix socket with mode 0600 at path, over what a dead broker left. CONFLICT when somebody
  * answers there. Returns the descriptor, or -1. */
 int listen_unix(const char *path, struct error *err);
@@ -15,5 +17,9 @@ int listen_tcp(const struct listen_address *address, int *port, struct error *er
 /* Refuses an address that others can reach without TLS and tokens. */
 int listen_check(const struct federation *federation, const struct listen_address *address,
                  struct error *err);
+
+/* Whether a peer with this address is on this machine. */
+struct sockaddr_storage;
+bool listen_peer_is_here(const struct sockaddr_storage *address);
 
 #endif

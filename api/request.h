@@ -9,7 +9,7 @@
 
 #include "api/auth.h"
 #include "api/head.h"
-#include "api/route.h"
+#include "api/endpoint.h"
 #include "api/server.h"
 #include "broker/core/strbuf.h"
 
@@ -27,7 +27,7 @@ struct request {
     struct conn *conn;
     struct MHD_Connection *mhd;
     struct uri uri;
-    struct route_match match; /* route NULL: none fits */
+    struct endpoint_match match; /* route NULL: none fits */
     struct head head;
     struct identity who;
     struct caller caller; /* points into who */
@@ -71,8 +71,8 @@ const char *request_path(const struct request *request, const char *name);
 
 /* Parameters of the query: 0, or -1 with MALFORMED. *out keeps its value when the parameter is absent. */
 const char *request_query(const struct request *request, const char *name); /* NULL: absent */
-int request_query_integer(const struct request *request, const char *name, int64_t low, int64_t high,
-                          int64_t *out, struct error *err);
+int request_query_integer(const struct request *request, const char *name, int64_t low,
+                          int64_t high, int64_t *out, struct error *err);
 int request_query_bool(const struct request *request, const char *name, bool *out,
                        struct error *err);
 /* Durations above the maximum are cut to it. */

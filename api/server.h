@@ -12,7 +12,7 @@
 struct MHD_Daemon;
 struct api;
 struct auth;
-struct metrics;
+struct traffic;
 struct request;
 
 /* One address: an MHD daemon on the loop. */
@@ -36,6 +36,7 @@ struct conn {
     int fd;
     bool is_loopback; /* the peer is on this machine */
     uid_t uid;        /* of the peer; Unix socket only */
+    bool is_half;     /* at the last look the client had closed its side */
     enum conn_phase phase;
     int64_t deadline_ms; /* monotonic; the phase must be over by then; 0: no such time */
     struct conn *prev, *next;
@@ -45,7 +46,7 @@ struct api {
     struct api_env env;
     struct listener listeners[2]; /* Unix socket, TCP */
     struct auth *auth;
-    struct metrics *metrics;
+    struct traffic *traffic;
     struct request *requests; /* all that are under way */
     struct timer *sweep;
     char *url, *address, *socket_path;

@@ -25,7 +25,8 @@ static int decode(char *text, struct error *err)
             int low = high < 0 ? -1 : hex_digit(in[2]);
             if (low < 0) {
                 error_set(err, ERROR_MALFORMED, "a '%%' in the target is not an escape");
-                return error_expect(err, "'%%' and two hexadecimal digits; '%%25' for the sign itself");
+                return error_expect(err,
+                                    "'%%' and two hexadecimal digits; '%%25' for the sign itself");
             }
             c = high * 16 + low;
             in += 2;

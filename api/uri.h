@@ -12,7 +12,7 @@ struct uri_param {
     const char *name, *value;
 };
 struct uri {
-    char *text; /* what the others point into */
+    char *text;                             /* what the others point into */
     const char *segments[URI_SEGMENTS_MAX]; /* decoded, so "%2F" is a '/' within one */
     size_t segment_count;                   /* 0: "/" */
     struct uri_param query[URI_QUERY_MAX];

@@ -576,8 +576,12 @@ int broker_ready(struct broker *broker, struct error *err)
 
 void broker_metrics(struct broker *broker, FILE *out)
 {
-    struct metrics_source source = {&broker->context, broker->schedule, broker->watch,
-                                    broker->burst,    broker->sweep,    broker->follow};
+    struct metrics_source source = {.context = &broker->context,
+                                    .lateness = *watch_lateness(broker->watch),
+                                    .tombstones = sweep_count(broker->sweep),
+                                    .oldest_tombstone_ms = sweep_oldest_ms(broker->sweep),
+                                    .followers = follow_count(broker->follow)};
+    schedule_stats(broker->schedule, &source.passes, &source.decisions, &source.slice_ms);
     metrics_print(&source, out);
 }
 

@@ -19,7 +19,6 @@ struct burst {
     struct timer *timer;
     bool busy[BURSTS_MAX]; /* its change is on the way to the disk */
     struct burst_memory next[BURSTS_MAX];
-    int64_t pending[BURSTS_MAX];
 };
 
 /* Whether a place stands in a tier that this burst opens. */
@@ -142,7 +141,7 @@ static void look(struct burst *burst, size_t index)
     struct burst_facts facts = {.now_ms = clock_mono_ms(context->clock)};
     count_queue(burst, rule, &facts);
     count_home(burst, rule, &facts);
-    burst->pending[index] = facts.pending;
+    picture_burst_facts(context->picture, (int)index, &facts);
     struct burst_memory next = *picture_burst(context->picture, (int)index);
     enum burst_state before = next.state;
     if (!burst_step(rule, &facts, &next) || next.state == before) {
@@ -188,11 +187,6 @@ void burst_load(struct burst *burst, const json_t *json)
     copy_text(memory->why, sizeof memory->why, json_string_value(json_object_get(json, "why")));
     picture_burst_set_since(burst->context->picture, index,
                             json_integer_value(json_object_get(json, "since")));
-}
-
-int64_t burst_pending(const struct burst *burst, size_t index)
-{
-    return index < BURSTS_MAX ? burst->pending[index] : 0;
 }
 
 void burst_start(struct burst *burst)

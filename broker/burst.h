@@ -15,7 +15,4 @@ void burst_destroy(struct burst *burst);
 /* At start: the state of a burst as it was kept. */
 void burst_load(struct burst *burst, const json_t *json);
 
-/* Pending jobs of each burst at the last look, by index of rules.bursts; for the API and metrics. */
-int64_t burst_pending(const struct burst *burst, size_t index);
-
 #endif

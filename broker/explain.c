@@ -1,5 +1,6 @@
 #include "broker/explain.h"
 
+#include "broker/admit.h"
 #include "broker/core/alloc.h"
 #include "broker/journal.h"
 #include "broker/lookup.h"
@@ -8,7 +9,6 @@
 #include "broker/present.h"
 #include "broker/queue.h"
 #include "broker/subject.h"
-#include "broker/submit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -207,7 +207,7 @@ static int imagine(struct ask *ask, const struct caller *caller, const struct va
     struct context *context = ask->context;
     struct spec *spec;
     char *text = NULL;
-    if (submit_parse(context, caller, value, &spec, &ask->err) < 0) {
+    if (admit(context, caller, value, &spec, &ask->err) < 0) {
         return -1;
     }
     if (render && render_text(context, caller, spec, render, &text, &ask->err) < 0) {

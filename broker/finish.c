@@ -6,7 +6,6 @@
 #include "broker/core/limits.h"
 #include "broker/picture.h"
 #include "broker/subject.h"
-#include "policy/budget.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -129,10 +128,4 @@ int finish_attempt(struct context *context, struct entry *entry)
                     entry->job->id, err.text);
     }
     return result;
-}
-
-int64_t finish_rent(const struct attempt *attempt, int64_t started_ms, int64_t ended_ms)
-{
-    int64_t started = started_ms ? started_ms : attempt->started_ms;
-    return started && ended_ms > started ? budget_rent(attempt->price_hour, ended_ms - started) : 0;
 }

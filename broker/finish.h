@@ -9,7 +9,4 @@
  * when that could not be appended: to be called again. */
 int finish_attempt(struct context *context, struct entry *entry);
 
-/* The rent of an attempt that ended now: from start to end at its price; never started: nothing. */
-int64_t finish_rent(const struct attempt *attempt, int64_t started_ms, int64_t ended_ms);
-
 #endif

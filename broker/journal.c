@@ -201,6 +201,7 @@ struct entry *journal_add_take(struct journal *journal, struct job *job_take)
 {
     struct entry *entry = xcalloc(1, sizeof *entry);
     entry->job = job_take;
+    copy_text(entry->id, sizeof entry->id, job_take->id);
     /* Ids sort by time, so the place is at or near the end. */
     struct entry *after = journal->last;
     while (after && strcmp(after->job->id, job_take->id) > 0) {
@@ -210,7 +211,7 @@ struct entry *journal_add_take(struct journal *journal, struct job *job_take)
     entry->next = after ? after->next : journal->first;
     *(entry->prev ? &entry->prev->next : &journal->first) = entry;
     *(entry->next ? &entry->next->prev : &journal->last) = entry;
-    map_put(&journal->by_id, entry->job->id, entry);
+    map_put(&journal->by_id, entry->id, entry);
     journal->count++;
     journal->by_state[entry->job->state]++;
     return entry;
@@ -218,7 +219,7 @@ struct entry *journal_add_take(struct journal *journal, struct job *job_take)
 
 void journal_retire(struct journal *journal, struct entry *entry)
 {
-    map_remove(&journal->by_id, entry->job->id);
+    map_remove(&journal->by_id, entry->id);
     *(entry->prev ? &entry->prev->next : &journal->first) = entry->next;
     *(entry->next ? &entry->next->prev : &journal->last) = entry->prev;
     journal->count--;

@@ -33,6 +33,7 @@ struct booking {
 
 /* A live job as the stages see it. Each block belongs to the file that its comment names. */
 struct entry {
+    char id[ID_SIZE]; /* outlives the job that it is taken from */
     struct job *job; /* replaced, never changed in place, when an event has been applied */
     enum op op;
     struct entry *prev, *next; /* journal: all live jobs in the order of their ids */

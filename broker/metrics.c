@@ -1,15 +1,11 @@
 #include "broker/metrics.h"
 
-#include "broker/burst.h"
 #include "broker/core/limits.h"
-#include "broker/follow.h"
 #include "broker/journal.h"
 #include "broker/member.h"
 #include "broker/picture.h"
 #include "broker/queue.h"
-#include "broker/schedule.h"
-#include "broker/sweep.h"
-#include "broker/watch.h"
+#include "policy/burst.h"
 
 enum metric {
 #define X(constant, name, type, help) METRIC_##constant,
@@ -152,28 +148,26 @@ static void print_members(const struct context *context, FILE *out)
     single(out, METRIC_UNSURE, (double)unsure);
 }
 
-static void print_lateness(const struct watch *watch, FILE *out)
+static void print_lateness(const struct lateness *lateness, FILE *out)
 {
     const char *name = metric_table[METRIC_POLL_LATE].name;
-    int64_t counts[WATCH_BUCKETS], sum_ms, total = 0;
-    watch_lateness(watch, counts, &sum_ms);
+    int64_t total = 0;
     head(out, METRIC_POLL_LATE);
-    for (int i = 0; i < WATCH_BUCKETS; i++) {
-        total += counts[i];
-        if (watch_bucket_ms[i] == INT64_MAX) {
+    for (int i = 0; i < LATENESS_BUCKETS; i++) {
+        total += lateness->counts[i];
+        if (lateness_bound_ms[i] == INT64_MAX) {
             (void)fprintf(out, "%s_bucket{le=\"+Inf\"} %lld\n", name, (long long)total);
         } else {
             (void)fprintf(out, "%s_bucket{le=\"%.15g\"} %lld\n", name,
-                          (double)watch_bucket_ms[i] / 1e3, (long long)total);
+                          (double)lateness_bound_ms[i] / 1e3, (long long)total);
         }
     }
-    (void)fprintf(out, "%s_sum %.15g\n%s_count %lld\n", name, (double)sum_ms / 1e3, name,
+    (void)fprintf(out, "%s_sum %.15g\n%s_count %lld\n", name, (double)lateness->sum_ms / 1e3, name,
                   (long long)total);
 }
 
-static void print_bursts(const struct metrics_source *source, FILE *out)
+static void print_bursts(const struct context *context, FILE *out)
 {
-    const struct context *context = source->context;
     const struct view *view = picture_view(context->picture);
     const struct list *bursts = &context->rules->bursts;
     head(out, METRIC_BURST);
@@ -187,7 +181,7 @@ static void print_bursts(const struct metrics_source *source, FILE *out)
     head(out, METRIC_BURST_PENDING);
     for (size_t i = 0; i < bursts->count; i++) {
         sample(out, METRIC_BURST_PENDING, "burst", view->bursts[i].rule->name, NULL, NULL,
-               (double)burst_pending(source->burst, i));
+               (double)view->bursts[i].facts->pending);
     }
     head(out, METRIC_BURST_JOBS);
     for (size_t i = 0; i < bursts->count; i++) {
@@ -230,25 +224,23 @@ static void print_store(const struct context *context, FILE *out)
 void metrics_print(const struct metrics_source *source, FILE *out)
 {
     const struct context *context = source->context;
-    int64_t passes, decisions, slice_ms;
     int dark, known;
-    schedule_stats(source->schedule, &passes, &decisions, &slice_ms);
     picture_dark(context->picture, &dark, &known);
     print_jobs(context, out);
     print_places(context, out);
     print_members(context, out);
-    print_lateness(source->watch, out);
-    print_bursts(source, out);
+    print_lateness(&source->lateness, out);
+    print_bursts(context, out);
     print_budgets(context, out);
     print_store(context, out);
-    single(out, METRIC_DECISIONS, (double)decisions);
-    single(out, METRIC_PASSES, (double)passes);
-    single(out, METRIC_SLICE, (double)slice_ms / 1e3);
-    single(out, METRIC_TOMBS, (double)sweep_count(source->sweep));
-    single(out, METRIC_TOMBS_AGE, (double)sweep_oldest_ms(source->sweep) / 1e3);
+    single(out, METRIC_DECISIONS, (double)source->decisions);
+    single(out, METRIC_PASSES, (double)source->passes);
+    single(out, METRIC_SLICE, (double)source->slice_ms / 1e3);
+    single(out, METRIC_TOMBS, (double)source->tombstones);
+    single(out, METRIC_TOMBS_AGE, (double)source->oldest_tombstone_ms / 1e3);
     single(out, METRIC_ISOLATED, known > 1 && dark == known ? 1 : 0);
     single(out, METRIC_RECOVERING, picture_is_recovering(context->picture) ? 1 : 0);
-    single(out, METRIC_FOLLOWERS, follow_count(source->follow));
+    single(out, METRIC_FOLLOWERS, source->followers);
     head(out, METRIC_BUILD);
     sample(out, METRIC_BUILD, "version", TIELINE_VERSION, "policy", context->rules->hash, 1);
 }

@@ -3,7 +3,7 @@
 #define BROKER_METRICS_H
 
 #include "broker/context.h"
-#include "broker/core/adapter.h"
+#include "broker/lateness.h"
 
 #include <stdio.h>
 
@@ -44,13 +44,12 @@
     X(FOLLOWERS, "tieline_followers", "gauge", "Readers that wait for news")                       \
     X(BUILD, "tieline_build_info", "gauge", "Version and policy")
 
-struct metrics_source { /* stages that have figures of their own; borrowed */
+struct metrics_source { /* the picture of this moment; broker.c asks the stages for theirs */
     struct context *context;
-    const struct schedule *schedule;
-    const struct watch *watch;
-    const struct burst *burst;
-    const struct sweep *sweep;
-    const struct follow *follow;
+    int64_t passes, decisions, slice_ms;        /* schedule */
+    struct lateness lateness;                   /* watch */
+    int64_t tombstones, oldest_tombstone_ms;    /* sweep */
+    int followers;                              /* follow */
 };
 void metrics_print(const struct metrics_source *source, FILE *out);
 

@@ -37,6 +37,7 @@ struct budget_state {
 struct burst_entry {
     char name[NAME_SIZE];
     struct burst_memory memory;
+    struct burst_facts facts;
     int64_t since_ms;
 };
 
@@ -183,15 +184,18 @@ const struct view *picture_view(struct picture *picture)
     }
     for (size_t i = 0; i < picture->burst_count; i++) {
         picture->view.bursts[i].state = picture->bursts[i].memory.state;
+        picture->view.bursts[i].facts = &picture->bursts[i].facts;
+        picture->view.bursts[i].why = picture->bursts[i].memory.why;
     }
     return &picture->view;
 }
 
-/* What the condition shows is no longer unseen. */
-static void recount(struct picture *picture, int index, int64_t started_ms)
+/* What the condition shows is no longer unseen. Returns whether that changed anything. */
+static bool recount(struct picture *picture, int index, int64_t started_ms)
 {
     struct place_state *state = &picture->places[index];
     struct place_view *place = &picture->view.places[index];
+    struct resources before = place->unseen;
     memset(&place->unseen, 0, sizeof place->unseen);
     memset(place->unseen_gpus, 0, sizeof place->unseen_gpus);
     place->unseen_jobs = 0;
@@ -213,13 +217,21 @@ static void recount(struct picture *picture, int index, int64_t started_ms)
         }
     }
     state->credit_count = kept;
+    return before.cpus != place->unseen.cpus || before.memory != place->unseen.memory ||
+           before.gpus != place->unseen.gpus;
 }
 
-void picture_condition(struct picture *picture, int cluster, const struct condition *conditions,
+static bool is_other(const struct condition *a, const struct condition *b)
+{
+    return memcmp(a, b, sizeof *a) != 0; /* both zeroed before they were filled */
+}
+
+bool picture_condition(struct picture *picture, int cluster, const struct condition *conditions,
                        const char *version, int64_t started_ms, int64_t round_trip_ms)
 {
     const struct cluster *config = &picture->context->federation->clusters[cluster];
     struct cluster_state *state = &picture->clusters[cluster];
+    bool changed = !state->probed || !state->reachable;
     state->probed = true;
     state->reachable = true;
     state->observed_ms = mono(picture);
@@ -232,9 +244,11 @@ void picture_condition(struct picture *picture, int cluster, const struct condit
     copy_text(state->version, sizeof state->version, version);
     for (size_t i = 0; i < config->place_count; i++) {
         int index = config->places[i].index;
+        changed |= is_other(&picture->view.places[index].condition, &conditions[i]);
         picture->view.places[index].condition = conditions[i];
-        recount(picture, index, started_ms);
+        changed |= recount(picture, index, started_ms);
     }
+    return changed;
 }
 
 bool picture_silent(struct picture *picture, int cluster, const char *why)
@@ -421,6 +435,12 @@ void picture_release(struct picture *picture, struct entry *entry)
     memset(booking, 0, sizeof *booking);
 }
 
+int64_t picture_rent(const struct attempt *attempt, int64_t started_ms, int64_t ended_ms)
+{
+    int64_t started = started_ms ? started_ms : attempt->started_ms;
+    return started && ended_ms > started ? budget_rent(attempt->price_hour, ended_ms - started) : 0;
+}
+
 static json_t *budgets_to_json(const struct picture *picture)
 {
     const struct list *budgets = &picture->context->rules->budgets;
@@ -479,6 +499,11 @@ void picture_budget_periods(struct picture *picture)
         }
         picture->budgets[i].period_start_ms = start;
     }
+}
+
+void picture_burst_facts(struct picture *picture, int burst, const struct burst_facts *facts)
+{
+    picture->bursts[burst].facts = *facts;
 }
 
 struct burst_memory *picture_burst(struct picture *picture, int burst)

@@ -26,8 +26,9 @@ void picture_rules_changed(struct picture *picture, const json_t *before);
 const struct view *picture_view(struct picture *picture);
 
 /* ---- conditions */
-/* A probe of a cluster that was sent at started_ms (monotonic) has answered. */
-void picture_condition(struct picture *picture, int cluster, const struct condition *conditions,
+/* A probe of a cluster that was sent at started_ms (monotonic) has answered. Returns whether a decision
+ * may be another one now. */
+bool picture_condition(struct picture *picture, int cluster, const struct condition *conditions,
                        const char *version, int64_t started_ms, int64_t round_trip_ms);
 /* It has failed. Returns whether the member just became unreachable. */
 bool picture_silent(struct picture *picture, int cluster, const char *why);
@@ -62,6 +63,8 @@ struct entry *picture_bookings(const struct picture *picture, int place);
 void picture_release(struct picture *picture, struct entry *entry);
 
 /* ---- money */
+/* The rent of an attempt that ended: from start to end at its price; never started: nothing. */
+int64_t picture_rent(const struct attempt *attempt, int64_t started_ms, int64_t ended_ms);
 /* Adds what an attempt cost to its budgets (settled may be negative to undo). Returns the document that
  * keeps the sums of these budgets, to be written in the commit of the END event; NULL: no budget. */
 struct store_doc *picture_settle(struct picture *picture, const struct attempt *attempt,
@@ -70,7 +73,8 @@ void picture_budgets_from_json(struct picture *picture, const json_t *json);
 /* A new day, week, month or year begins with nothing settled. */
 void picture_budget_periods(struct picture *picture);
 
-/* ---- bursts, by index of rules.bursts */
+/* ---- bursts, by index of rules.bursts; facts: of the last look at it, copied */
+void picture_burst_facts(struct picture *picture, int burst, const struct burst_facts *facts);
 struct burst_memory *picture_burst(struct picture *picture, int burst);
 int64_t picture_burst_since(const struct picture *picture, int burst);
 void picture_burst_set_since(struct picture *picture, int burst, int64_t since_ms);

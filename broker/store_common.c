@@ -49,8 +49,8 @@ struct store_read *store_read_jobs(const struct store_filter *filter, store_read
     return read;
 }
 
-struct store_read *store_read_events(const char *id, int64_t after_seq, int limit, store_read_fn done,
-                                     void *arg)
+struct store_read *store_read_events(const char *id, int64_t after_seq, int limit,
+                                     store_read_fn done, void *arg)
 {
     struct store_read *read = read_create(READ_EVENTS, limit, LIMIT_EVENT_ROWS, done, arg);
     read->after_seq = after_seq;
@@ -180,7 +180,8 @@ int store_admit(int64_t pending, const struct store_batch *batch, struct error *
     if (pending + (int64_t)batch->count <= room) {
         return 0;
     }
-    (void)error_set(err, ERROR_TOO_MANY, "%lld events wait for the disk; with %zu more it would be over %lld",
+    (void)error_set(err, ERROR_TOO_MANY,
+                    "%lld events wait for the disk; with %zu more it would be over %lld",
                     (long long)pending, batch->count, (long long)room);
     return error_expect(err, "try again in a moment, with fewer at once");
 }

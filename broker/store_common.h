@@ -36,9 +36,10 @@ struct store_read_line {
     int count;
 };
 
-struct store_read *store_read_jobs(const struct store_filter *filter, store_read_fn done, void *arg);
-struct store_read *store_read_events(const char *id, int64_t after_seq, int limit, store_read_fn done,
-                                     void *arg);
+struct store_read *store_read_jobs(const struct store_filter *filter, store_read_fn done,
+                                   void *arg);
+struct store_read *store_read_events(const char *id, int64_t after_seq, int limit,
+                                     store_read_fn done, void *arg);
 struct store_read *store_read_docs(enum store_table table, const char *id, int limit,
                                    store_read_fn done, void *arg);
 

@@ -26,7 +26,8 @@ struct sql_place {
     bool no_sync;
 };
 enum sql_role { SQL_WRITER, SQL_READER };
-int sql_connect(const struct sql_place *place, enum sql_role role, sqlite3 **out, struct error *err);
+int sql_connect(const struct sql_place *place, enum sql_role role, sqlite3 **out,
+                struct error *err);
 
 /* Makes a finished file durable: its bytes and its name. */
 int sql_sync_file(const char *path, struct error *err);
@@ -45,7 +46,7 @@ int sql_schema_prepare(sqlite3 *db, const char *path, const struct sql_schema *s
 /* store_sql_write.c */
 struct sql_entry { /* a batch on its way to disk */
     struct store_batch *batch;
-    char **texts;        /* of each item's event data; made on the loop thread, which owns the JSON */
+    char **texts; /* of each item's event data; made on the loop thread, which owns the JSON */
     int64_t appended_ms; /* monotonic */
     struct error err;
     struct sql_entry *next;       /* in the line where it is */

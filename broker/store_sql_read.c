@@ -109,10 +109,10 @@ static json_t *job_json(sqlite3_stmt *stmt, struct error *err)
 
 static int event_of(sqlite3_stmt *stmt, int column, struct event **out, struct error *err)
 {
-    return event_from_text(sqlite3_column_int64(stmt, column), sqlite3_column_int64(stmt, column + 1),
-                           sql_text(stmt, column + 2), sql_text(stmt, column + 3),
-                           sqlite3_column_int(stmt, column + 4), sql_text(stmt, column + 5), out,
-                           err);
+    return event_from_text(sqlite3_column_int64(stmt, column),
+                           sqlite3_column_int64(stmt, column + 1), sql_text(stmt, column + 2),
+                           sql_text(stmt, column + 3), sqlite3_column_int(stmt, column + 4),
+                           sql_text(stmt, column + 5), out, err);
 }
 
 static json_t *event_json(sqlite3_stmt *stmt, struct error *err)
@@ -291,8 +291,8 @@ static int each(sqlite3 *db, const char *sql, int64_t value,
 
 static int load_doc(sqlite3_stmt *stmt, const struct store_loader *loader, struct error *err)
 {
-    return loader->doc(loader->arg, (enum store_table)sqlite3_column_int(stmt, 0), sql_text(stmt, 1),
-                       sql_text(stmt, 2), err);
+    return loader->doc(loader->arg, (enum store_table)sqlite3_column_int(stmt, 0),
+                       sql_text(stmt, 1), sql_text(stmt, 2), err);
 }
 
 static int load_job(sqlite3_stmt *stmt, const struct store_loader *loader, struct error *err)

@@ -236,8 +236,8 @@ static int refuse_newer(const char *path, int64_t version, const struct sql_sche
                         struct error *err)
 {
     (void)error_set(err, ERROR_CONFLICT,
-                    "%s was written by a newer release: it has schema %lld, this one knows %d", path,
-                    (long long)version, schema->version);
+                    "%s was written by a newer release: it has schema %lld, this one knows %d",
+                    path, (long long)version, schema->version);
     return error_expect(err, "that release, or the copy from before it: FILE.schema-%d",
                         schema->version);
 }

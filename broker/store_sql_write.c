@@ -24,7 +24,7 @@ enum { PRUNE_JOBS = 32, PRUNE_ROWS = 256, PRUNE_PAGES = 128, FREE_PAGES_MIN = 10
     X(BATCH_END, "RELEASE batch")                                                                  \
     X(EVENT, "INSERT INTO events(seq, at_ms, stream, kind, id, attempt, v, data)"                  \
              " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                            \
-    X(JOB_NEW, "INSERT INTO jobs(id, state, place, attempt, row, finished_ms, owner, team, class,"  \
+    X(JOB_NEW, "INSERT INTO jobs(id, state, place, attempt, row, finished_ms, owner, team, class," \
                " name, submitted_ms, submit_seq, key_id)"                                          \
                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")                  \
     X(JOB_LIVE, "UPDATE jobs SET state = ?2, place = ?3, attempt = ?4, row = ?5 WHERE id = ?1")    \
@@ -140,8 +140,8 @@ static enum fault look_up_key(struct sql_writer *writer, struct store_item *item
     return code == SQLITE_ROW || code == SQLITE_DONE ? FAULT_NONE : FAULT_STORE;
 }
 
-static enum fault write_key(struct sql_writer *writer, const struct store_item *item, int64_t *key_id,
-                            struct error *err)
+static enum fault write_key(struct sql_writer *writer, const struct store_item *item,
+                            int64_t *key_id, struct error *err)
 {
     sqlite3_stmt *stmt = use(writer, STATEMENT_KEY_PUT);
     bind_text(stmt, 1, item->key->scope);
@@ -213,14 +213,15 @@ static enum fault write_new_row(struct sql_writer *writer, const struct store_it
         bind_int(stmt, 13, key_id);
     }
     enum fault fault = run(writer, stmt, err);
-    if (fault == FAULT_OWN && sqlite3_extended_errcode(writer->db) == SQLITE_CONSTRAINT_PRIMARYKEY) {
+    if (fault == FAULT_OWN &&
+        sqlite3_extended_errcode(writer->db) == SQLITE_CONSTRAINT_PRIMARYKEY) {
         (void)error_set(err, ERROR_CONFLICT, "job %s exists already", row->id);
     }
     return fault;
 }
 
-static enum fault write_row(struct sql_writer *writer, const struct store_item *item, int64_t key_id,
-                            struct error *err)
+static enum fault write_row(struct sql_writer *writer, const struct store_item *item,
+                            int64_t key_id, struct error *err)
 {
     if (store_item_is_submit(item)) {
         return write_new_row(writer, item, key_id, err);
@@ -239,7 +240,8 @@ static enum fault write_row(struct sql_writer *writer, const struct store_item *
     return fault;
 }
 
-static enum fault write_doc(struct sql_writer *writer, const struct store_doc *doc, struct error *err)
+static enum fault write_doc(struct sql_writer *writer, const struct store_doc *doc,
+                            struct error *err)
 {
     sqlite3_stmt *stmt = use(writer, doc_statement[doc->table]);
     bind_text(stmt, 1, doc->id);
@@ -456,8 +458,8 @@ int sql_writer_prune(struct sql_writer *writer, const struct sql_prune *prune, s
         fault = prune_rows(writer, STATEMENT_OLD_KEYS, prune->now_ms, &more, err);
     }
     if (fault == FAULT_NONE) {
-        fault = prune_rows(writer, STATEMENT_OLD_SIGNALS, prune->now_ms - STORE_SIGNALS_MS, &more,
-                           err);
+        fault =
+            prune_rows(writer, STATEMENT_OLD_SIGNALS, prune->now_ms - STORE_SIGNALS_MS, &more, err);
     }
     if (fault == FAULT_NONE) {
         fault = prune_rows(writer, STATEMENT_OLD_DECISIONS, prune->finished_before_ms, &more, err);

@@ -50,9 +50,9 @@ struct store_sqlite {
     int lock_file;
     bool closing; /* loop thread */
     uv_async_t wake;
-    struct store_stats stats;                /* loop thread */
-    struct sql_entry *waits, **waits_end;    /* loop thread: all that wait for the disk, in order */
-    struct sql_entry *finish, **finish_end;  /* loop thread: done, not yet handed back, in order */
+    struct store_stats stats;               /* loop thread */
+    struct sql_entry *waits, **waits_end;   /* loop thread: all that wait for the disk, in order */
+    struct sql_entry *finish, **finish_end; /* loop thread: done, not yet handed back, in order */
 
     /* writer's thread alone */
     sqlite3 *write_db;
@@ -299,8 +299,8 @@ static void count_written(struct store_sqlite *self, const struct written *done)
         store_count(stats, entry->batch);
     }
     stats->last_commit_ms = clock_mono_ms(self->clock);
-    stats->commit_us = stats->commits == 1 ? done->commit_us
-                                           : (stats->commit_us * 7 + done->commit_us) / 8;
+    stats->commit_us =
+        stats->commits == 1 ? done->commit_us : (stats->commit_us * 7 + done->commit_us) / 8;
 }
 
 /* Takes what the writer has done; false: nothing. */

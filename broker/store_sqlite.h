@@ -11,7 +11,7 @@
 
 struct store_sqlite_options { /* zero: as in production */
     const char *vfs;          /* name of a registered SQLite VFS; NULL: the default one */
-    bool no_sync;             /* synchronous=OFF: loses acknowledged events. Only for tests of the tests. */
+    bool no_sync; /* synchronous=OFF: loses acknowledged events. Only for tests of the tests. */
 };
 
 /* Opens, makes or migrates the file of "sqlite:/path". CONFLICT: another broker has it open, or a newer

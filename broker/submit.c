@@ -5,13 +5,12 @@
  * batches; each is answered by the store before the next is appended. */
 #include "broker/submit.h"
 
+#include "broker/admit.h"
 #include "broker/core/alloc.h"
 #include "broker/core/limits.h"
 #include "broker/core/problem.h"
 #include "broker/journal.h"
-#include "broker/picture.h"
 #include "broker/present.h"
-#include "policy/decide.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,38 +71,6 @@ static void set_problem(struct submit_op *op, size_t index, const struct error *
     json_array_set_new(op->results, index, json_pack("{s:o}", "problem", error_to_problem(err)));
 }
 
-static int check_team(const struct caller *caller, struct spec *spec, struct error *err)
-{
-    const char *team = caller->team ? caller->team : "";
-    if (!spec->team || !spec->team[0]) {
-        spec_set_team(spec, team);
-        return 0;
-    }
-    if (team[0] && strcmp(team, spec->team) != 0 && caller->role < ROLE_OPERATE) {
-        error_set(err, ERROR_FORBIDDEN, "the token is of team '%s', the job says team '%s'", team,
-                  spec->team);
-        return error_expect(err, "leave `team` out, or ask for a token of that team");
-    }
-    return 0;
-}
-
-int submit_parse(struct context *context, const struct caller *caller, const struct value *value,
-                 struct spec **out, struct error *err)
-{
-    struct spec *spec;
-    if (spec_parse(value, context->rules, context->federation, &spec, err) < 0) {
-        return -1;
-    }
-    struct subject subject = {.spec = spec, .owner = caller->owner};
-    if (check_team(caller, spec, err) < 0 ||
-        decide_possible(picture_view(context->picture), &subject, err) < 0) {
-        spec_unref(spec);
-        return -1;
-    }
-    *out = spec;
-    return 0;
-}
-
 static struct store_key *key_create(const struct submit_op *op, size_t index)
 {
     if (!op->key) {
@@ -135,7 +102,7 @@ static void take_item(struct submit_op *op, size_t index)
         set_problem(op, index, &err);
         return;
     }
-    if (submit_parse(context, &op->caller, op->items[index], &spec, &err) < 0) {
+    if (admit(context, &op->caller, op->items[index], &spec, &err) < 0) {
         set_problem(op, index, &err);
         return;
     }

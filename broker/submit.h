@@ -9,8 +9,4 @@
 void submit_jobs(struct context *context, const struct caller *caller, struct submission *submission,
                  reply_fn reply, void *arg);
 
-/* Parses one job for a caller: team filled in and checked, some place possible. */
-int submit_parse(struct context *context, const struct caller *caller, const struct value *value,
-                 struct spec **out, struct error *err);
-
 #endif

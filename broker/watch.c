@@ -10,7 +10,6 @@
 #include "broker/watch.h"
 
 #include "broker/core/alloc.h"
-#include "broker/finish.h"
 #include "broker/member.h"
 #include "broker/picture.h"
 
@@ -23,8 +22,6 @@ enum {
     LOSE_AFTER_MS = 30000, /* of silence */
     MISSES = 2
 };
-
-const int64_t watch_bucket_ms[WATCH_BUCKETS] = {10, 50, 100, 500, 1000, INT64_MAX};
 
 struct member_watch {
     struct watch *watch;
@@ -40,7 +37,7 @@ struct watch {
     struct watch_hooks hooks;
     struct member_watch *members;
     bool stopped;
-    int64_t late[WATCH_BUCKETS], late_sum_ms;
+    struct lateness lateness;
 };
 
 struct find_call { /* a look-up of one attempt that a listing did not show */
@@ -75,7 +72,7 @@ static void post_end(struct watch *watch, struct entry *entry, const struct repo
     /* What cannot be known is settled as it was booked: a budget holds. */
     int64_t settled = report->outcome == OUTCOME_OUTCOME_UNKNOWN
                           ? attempt->booked
-                          : finish_rent(attempt, report->started_ms, ended);
+                          : picture_rent(attempt, report->started_ms, ended);
     char reason[REASON_SIZE];
     copy_text(reason, sizeof reason, report->reason);
     if (report->outcome == OUTCOME_CANCELLED && report->by[0]) {
@@ -128,6 +125,10 @@ static void take_report(struct member_watch *member, const struct report *report
     if (!place || place->cluster != member->cluster) {
         watch->hooks.stray(watch->hooks.arg, member->cluster->index, report);
         return;
+    }
+    if (attempt->native_id[0] && report->native_id[0] &&
+        strcmp(attempt->native_id, report->native_id) != 0) {
+        return; /* a twin of the same name, or an id that was used again: never mistaken for it */
     }
     entry->round = member->round;
     entry->missed = 0;
@@ -290,22 +291,11 @@ static void poll_done(void *arg, const struct adapter_call *result)
             take_report(member, &result->reports[i]);
         }
         note_missing(member);
-        watch->hooks.changed(watch->hooks.arg);
     } else {
         silent(member, result->err.text);
         lose(member);
     }
     plan_poll(member, has_work(member) ? POLL_BUSY_MS : member->cluster->probe);
-}
-
-static void note_late(struct watch *watch, int64_t late_ms)
-{
-    int i = 0;
-    while (late_ms > watch_bucket_ms[i]) {
-        i++;
-    }
-    watch->late[i]++;
-    watch->late_sum_ms += late_ms;
 }
 
 static void poll_cb(void *arg)
@@ -316,7 +306,7 @@ static void poll_cb(void *arg)
         return;
     }
     member->poll_sent_ms = mono(watch);
-    note_late(watch, member->poll_sent_ms - member->poll_due_ms);
+    lateness_note(&watch->lateness, member->poll_sent_ms - member->poll_due_ms);
     member->round++;
     if (member_poll(watch->context->members, member->cluster->index, poll_done, member) < 0) {
         plan_poll(member, POLL_BUSY_MS);
@@ -349,10 +339,11 @@ static void probe_done(void *arg, const struct adapter_call *result)
     }
     if (result->result == ADAPTER_OK && result->conditions) {
         answered(member);
-        picture_condition(watch->context->picture, member->cluster->index, result->conditions,
-                          result->version, member->probe_sent_ms,
-                          mono(watch) - member->probe_sent_ms);
-        watch->hooks.changed(watch->hooks.arg);
+        if (picture_condition(watch->context->picture, member->cluster->index, result->conditions,
+                              result->version, member->probe_sent_ms,
+                              mono(watch) - member->probe_sent_ms)) {
+            watch->hooks.changed(watch->hooks.arg);
+        }
     } else {
         silent(member, result->err.text);
         lose(member);
@@ -386,10 +377,9 @@ bool watch_has_seen_all(const struct watch *watch)
     return true;
 }
 
-void watch_lateness(const struct watch *watch, int64_t counts[WATCH_BUCKETS], int64_t *sum_ms)
+const struct lateness *watch_lateness(const struct watch *watch)
 {
-    memcpy(counts, watch->late, sizeof watch->late);
-    *sum_ms = watch->late_sum_ms;
+    return &watch->lateness;
 }
 
 struct watch *watch_create(struct context *context, const struct watch_hooks *hooks)

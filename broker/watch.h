@@ -5,6 +5,7 @@
 #include "broker/context.h"
 #include "broker/core/adapter.h"
 #include "broker/journal.h"
+#include "broker/lateness.h"
 
 struct watch;
 
@@ -28,9 +29,7 @@ void watch_soon(struct watch *watch, const char *place);
 /* Whether every member that answers has been listed since the start. */
 bool watch_has_seen_all(const struct watch *watch);
 
-/* How late listings began, in ms: upper bounds of the buckets and counts; for metrics. */
-enum { WATCH_BUCKETS = 6 };
-extern const int64_t watch_bucket_ms[WATCH_BUCKETS]; /* the last is INT64_MAX */
-void watch_lateness(const struct watch *watch, int64_t counts[WATCH_BUCKETS], int64_t *sum_ms);
+/* How late listings began. */
+const struct lateness *watch_lateness(const struct watch *watch);
 
 #endif

@@ -16,12 +16,10 @@ static int read_nothing(const struct value *value, void *field, const struct key
     return 0;
 }
 
-static const struct key gpu_name_row = {.name = "gpus",
-                                        .type = KEY_TEXT,
-                                        .offset = offsetof(struct gpu_name, native)};
-static const struct key gpu_power_row = {.name = "gpu",
-                                         .type = KEY_POWER,
-                                         .offset = offsetof(struct gpu_power, milliwatt)};
+static const struct key gpu_name_row = {
+    .name = "gpus", .type = KEY_TEXT, .offset = offsetof(struct gpu_name, native)};
+static const struct key gpu_power_row = {
+    .name = "gpu", .type = KEY_POWER, .offset = offsetof(struct gpu_power, milliwatt)};
 
 static int read_gpu_names(const struct value *value, void *field,
                           const struct keys_context *context, struct error *err)

@@ -36,7 +36,8 @@ void rules_destroy(struct rules *rules); /* takes NULL */
 /* What a check asks of the policy layer. Each may be NULL: then it is not checked. */
 struct config_hooks {
     bool (*covers)(const struct match *a, const struct match *b); /* match_covers */
-    int (*expect_run)(const struct rules *rules, const struct federation *federation, int64_t now_ms,
+    int (*expect_run)(const struct rules *rules, const struct federation *federation,
+                      int64_t now_ms,
                       void (*failed)(void *arg, const struct expectation *expectation,
                                      const struct error *err),
                       void *arg); /* expect_run */

@@ -29,22 +29,21 @@ static const char own_policy[] =
     "# The built-in policy: own places first; rented ones only with a budget, and none is set.\n"
     "version: 1\n";
 
-static const char tour_policy[] =
-    "# Own machines first, the cloud when they overflow, and back.\n"
-    "version: 1\n"
-    "budgets:\n"
-    "  cloud: {limit: 25 EUR, per: month}\n"
-    "bursts:\n"
-    "  overflow:\n"
-    "    open: [{pending: 20}, {pending: 5, for: 15s}]\n"
-    "    close: {pending: 3, for: 5s}\n"
-    "    at_most: {nodes: 4}\n"
-    "    budget: cloud\n"
-    "routes:\n"
-    "  - name: own-first\n"
-    "    tiers:\n"
-    "      - {places: [onprem, edge]}\n"
-    "      - {places: cloud, burst: overflow}\n";
+static const char tour_policy[] = "# Own machines first, the cloud when they overflow, and back.\n"
+                                  "version: 1\n"
+                                  "budgets:\n"
+                                  "  cloud: {limit: 25 EUR, per: month}\n"
+                                  "bursts:\n"
+                                  "  overflow:\n"
+                                  "    open: [{pending: 20}, {pending: 5, for: 15s}]\n"
+                                  "    close: {pending: 3, for: 5s}\n"
+                                  "    at_most: {nodes: 4}\n"
+                                  "    budget: cloud\n"
+                                  "routes:\n"
+                                  "  - name: own-first\n"
+                                  "    tiers:\n"
+                                  "      - {places: [onprem, edge]}\n"
+                                  "      - {places: cloud, burst: overflow}\n";
 
 const char *embedded_policy(const char *name)
 {

@@ -16,12 +16,12 @@ static const struct {
     const char *name;
     int64_t gib;
 } built_in[] = {
-    {"a10", 24},     {"a100-40", 40}, {"a100-80", 80},  {"a10g", 24},    {"a16", 16},
-    {"a2", 16},      {"a30", 24},     {"a40", 48},      {"a4000", 16},   {"a5000", 24},
-    {"a6000", 48},   {"b200", 180},   {"gh200", 96},    {"h100", 80},    {"h100-94", 94},
-    {"h200", 141},   {"l4", 24},      {"l40", 48},      {"l40s", 48},    {"mi210", 64},
-    {"mi250", 128},  {"mi300x", 192}, {"rtx-2080ti", 11}, {"rtx-3090", 24}, {"rtx-4090", 24},
-    {"rtx-5090", 32}, {"t4", 16},     {"v100-16", 16},  {"v100-32", 32},
+    {"a10", 24},      {"a100-40", 40}, {"a100-80", 80},    {"a10g", 24},     {"a16", 16},
+    {"a2", 16},       {"a30", 24},     {"a40", 48},        {"a4000", 16},    {"a5000", 24},
+    {"a6000", 48},    {"b200", 180},   {"gh200", 96},      {"h100", 80},     {"h100-94", 94},
+    {"h200", 141},    {"l4", 24},      {"l40", 48},        {"l40s", 48},     {"mi210", 64},
+    {"mi250", 128},   {"mi300x", 192}, {"rtx-2080ti", 11}, {"rtx-3090", 24}, {"rtx-4090", 24},
+    {"rtx-5090", 32}, {"t4", 16},      {"v100-16", 16},    {"v100-32", 32},
 };
 enum { BUILT_IN = sizeof built_in / sizeof *built_in };
 
@@ -67,8 +67,8 @@ int gpus_read(struct reading *reading, const struct value *root, struct error *e
     const struct value *map = value_get(root, "gpus");
     federation->gpus = xcalloc(BUILT_IN + reading->gpus.count, sizeof *federation->gpus);
     for (size_t i = 0; i < BUILT_IN; i++) {
-        federation->gpus[i] = (struct gpu_model){xstrdup(built_in[i].name), built_in[i].gib * GIB,
-                                                 SPEED_ONE};
+        federation->gpus[i] =
+            (struct gpu_model){xstrdup(built_in[i].name), built_in[i].gib * GIB, SPEED_ONE};
     }
     federation->gpu_count = BUILT_IN;
     for (size_t i = 0; i < reading->gpus.count; i++) {

@@ -51,10 +51,10 @@ struct tariff {
 struct reading {
     struct federation federation;
     int64_t version;
-    struct list sites;              /* struct site */
-    struct list tariffs;            /* struct tariff */
-    struct list gpus;               /* struct gpu_model, as written */
-    const struct value *clusters;   /* borrowed while reading */
+    struct list sites;            /* struct site */
+    struct list tariffs;          /* struct tariff */
+    struct list gpus;             /* struct gpu_model, as written */
+    const struct value *clusters; /* borrowed while reading */
     const struct adapter_type *const *adapters;
 };
 extern const struct key federation_keys[], cluster_keys[], place_keys[];

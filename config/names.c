@@ -37,7 +37,8 @@ static size_t cluster_names(const struct federation *federation, const char **na
 /* What was meant by a pattern that names no place: of its cluster if there is such, else of all. */
 static void expect_place(const char *word, const struct federation *federation, struct error *err)
 {
-    const char **names = xcalloc(federation->place_count + federation->cluster_count, sizeof *names);
+    const char **names =
+        xcalloc(federation->place_count + federation->cluster_count, sizeof *names);
     const char *nearest = federation_nearest(federation, word, false);
     char *head = xstrndup(word, strcspn(word, "/"));
     const struct cluster *cluster = federation_cluster(federation, head);

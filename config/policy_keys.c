@@ -1,11 +1,8 @@
-/* policy_keys.c - the keys of policy.yaml, and the readers of those with a shape of their own. */
+/* policy_keys.c - the keys of policy.yaml. */
 #include "config/internal.h"
-
-#include "broker/core/alloc.h"
+#include "config/policy_readers.h"
 
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     CLASSES_MAX = 64,
@@ -17,195 +14,8 @@ enum {
     TIERS_MAX = 64,
     EXPECTS_MAX = 1000,
     ORDER_MAX = 9,
-    COUNT_MAX = 1000000,
-    SIZE_TEXT_MAX = 40
+    COUNT_MAX = 1000000
 };
-
-/* -------------------------------------------------------------------------------- readers */
-
-static int wants_text(const struct value *value, const char *expected, struct error *err)
-{
-    if (value->kind == VALUE_SCALAR && value_meaning(value) != VALUE_MEANS_NULL) {
-        return 0;
-    }
-    value_error(value, err, ERROR_INVALID, "a single value must stand here");
-    return error_expect(err, "%s", expected);
-}
-
-static bool is_currency(const char *text)
-{
-    return strlen(text) == CURRENCY_SIZE - 1 &&
-           strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == CURRENCY_SIZE - 1;
-}
-
-static int read_currency(const struct value *value, void *field,
-                         const struct keys_context *context, struct error *err)
-{
-    (void)context;
-    if (wants_text(value, "a code like EUR", err) != 0) {
-        return -1;
-    }
-    if (!is_currency(value->text)) {
-        value_error(value, err, ERROR_INVALID, "'%.40s' is not a currency", value->text);
-        return error_expect(err, "three capital letters, like EUR");
-    }
-    copy_text(field, CURRENCY_SIZE, value->text);
-    return 0;
-}
-
-static const struct key rate_row = {.name = "rates",
-                                    .type = KEY_MONEY,
-                                    .offset = offsetof(struct rate_of_exchange, price)};
-
-static int read_rates(const struct value *value, void *field, const struct keys_context *context,
-                      struct error *err)
-{
-    struct list *list = field;
-    if (pairs_read(value, list, sizeof(struct rate_of_exchange), &rate_row, context, err) != 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < list->count; i++) {
-        if (!is_currency(RULES_AT(*list, struct rate_of_exchange, i)->name)) {
-            value_key_error(value->items[i], err, ERROR_INVALID, "'%.40s' is not a currency",
-                            value->items[i]->key);
-            return error_expect(err, "three capital letters: {USD: 0.92 EUR}");
-        }
-    }
-    return 0;
-}
-
-static void free_rates(void *field)
-{
-    pairs_free(field, sizeof(struct rate_of_exchange), &rate_row);
-}
-
-/* "20%" of the reference, or "4 EUR/h". */
-static int read_worth(const struct value *value, void *field, const struct keys_context *context,
-                      struct error *err)
-{
-    struct worth worth = {.is_share = false};
-    (void)context;
-    if (wants_text(value, "a share like 20%, or money like 4 EUR/h", err) != 0) {
-        return -1;
-    }
-    const char *text = value->text;
-    worth.is_share = *text && text[strlen(text) - 1] == '%';
-    int status = worth.is_share ? share_parse(text, &worth.share, err)
-                                : price_parse(text, PRICE_PER_HOUR, &worth.money, err);
-    if (status != 0) {
-        return value_locate(value, err);
-    }
-    *(struct worth *)field = worth;
-    return 0;
-}
-
-static int read_tristate(const struct value *value, void *field,
-                         const struct keys_context *context, struct error *err)
-{
-    const struct key row = {.name = "protected", .type = KEY_BOOL};
-    bool read = false;
-    if (keys_read_one(&row, value, &read, context, err) != 0) {
-        return -1;
-    }
-    *(enum tristate *)field = read ? YES : NO;
-    return 0;
-}
-
-/* One end of a range of sizes; "" is open. */
-static int read_end(const char *text, size_t length, int64_t open, int64_t *out, struct error *err)
-{
-    char end[SIZE_TEXT_MAX];
-    if (length == 0) {
-        *out = open;
-        return 0;
-    }
-    copy_text(end, length < sizeof end ? length + 1 : sizeof end, text);
-    return size_parse(end, out, err);
-}
-
-/* "8GiB" (exactly), "8GiB..", "..8GiB", "8GiB..16GiB". */
-static int read_sizes(const struct value *value, void *field, const struct keys_context *context,
-                      struct error *err)
-{
-    struct range range = {0, UNLIMITED};
-    (void)context;
-    if (wants_text(value, "a range of sizes like 8GiB.. or 8GiB..16GiB", err) != 0) {
-        return -1;
-    }
-    const char *text = value->text, *dots = strstr(text, "..");
-    int status;
-    if (dots) {
-        status = read_end(text, (size_t)(dots - text), 0, &range.low, err);
-        if (status == 0) {
-            status = read_end(dots + 2, strlen(dots + 2), UNLIMITED, &range.high, err);
-        }
-    } else {
-        status = size_parse(text, &range.low, err);
-        range.high = range.low;
-    }
-    if (status != 0) {
-        return value_locate(value, err);
-    }
-    if (range.low > range.high || (dots && strlen(text) == 2)) {
-        value_error(value, err, ERROR_INVALID, "'%.40s' is an empty range", text);
-        return error_expect(err, "the smaller size first, like 8GiB..16GiB");
-    }
-    *(struct range *)field = range;
-    return 0;
-}
-
-static const struct key price_row = {.name = "reference",
-                                     .type = KEY_PRICE_HOUR,
-                                     .offset = offsetof(struct gpu_price, price)};
-
-/* {cpu: 0.04 EUR/h, h100: 2 EUR/h}: `cpu` is no GPU. */
-static int read_reference(const struct value *value, void *field,
-                          const struct keys_context *context, struct error *err)
-{
-    struct reference *reference = field;
-    struct list *gpus = &reference->gpus;
-    if (pairs_read(value, gpus, sizeof(struct gpu_price), &price_row, context, err) != 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < gpus->count; i++) {
-        struct gpu_price *price = RULES_AT(*gpus, struct gpu_price, i);
-        if (strcmp(price->name, "cpu") != 0) {
-            continue;
-        }
-        reference->cpu = price->price;
-        free(price->name);
-        memmove(price, price + 1, (gpus->count - i - 1) * sizeof *price);
-        gpus->count--;
-        break;
-    }
-    return 0;
-}
-
-static void free_reference(void *field)
-{
-    struct reference *reference = field;
-    pairs_free(&reference->gpus, sizeof(struct gpu_price), &price_row);
-}
-
-static int read_job(const struct value *value, void *field, const struct keys_context *context,
-                    struct error *err)
-{
-    (void)context;
-    if (value->kind != VALUE_MAP) {
-        value_error(value, err, ERROR_INVALID, "'job' must be a map");
-        return error_expect(err, "a job without what it runs: {class: batch, team: web}");
-    }
-    *(struct value **)field = value_clone(value);
-    return 0;
-}
-
-static void free_job(void *field)
-{
-    value_destroy(*(struct value **)field);
-    *(struct value **)field = NULL;
-}
-
-/* ---------------------------------------------------------------------------------- tables */
 
 static const char *const per_words[] = {
     [BUDGET_JOB] = "job",     [BUDGET_DAY] = "day",   [BUDGET_WEEK] = "week",
@@ -213,21 +23,25 @@ static const char *const per_words[] = {
 
 static const struct key match_needs_keys[] = {
     {.name = "cpus",
-     .type = KEY_RANGE,
+     .type = KEY_CUSTOM,
      .offset = offsetof(struct needs_match, cpus),
      .standard = "0..",
+     .read = policy_read_counts,
+     .type_words = "range",
      .help = "CPUs asked for"},
     {.name = "memory",
      .type = KEY_CUSTOM,
      .offset = offsetof(struct needs_match, memory),
      .standard = "0B..",
-     .read = read_sizes,
+     .read = policy_read_sizes,
      .type_words = "range of sizes",
      .help = "memory asked for: 8GiB.. is at least"},
     {.name = "gpus",
-     .type = KEY_RANGE,
+     .type = KEY_CUSTOM,
      .offset = offsetof(struct needs_match, gpus),
      .standard = "0..",
+     .read = policy_read_counts,
+     .type_words = "range",
      .help = "GPUs asked for"},
     {.name = "gpu",
      .type = KEY_TEXTS,
@@ -241,10 +55,7 @@ static const struct key match_keys[] = {
      .offset = offsetof(struct match, class_name),
      .help = "classes"},
     {.name = "team", .type = KEY_TEXTS, .offset = offsetof(struct match, team), .help = "teams"},
-    {.name = "owner",
-     .type = KEY_TEXTS,
-     .offset = offsetof(struct match, owner),
-     .help = "owners"},
+    {.name = "owner", .type = KEY_TEXTS, .offset = offsetof(struct match, owner), .help = "owners"},
     {.name = "name",
      .type = KEY_TEXTS,
      .offset = offsetof(struct match, name),
@@ -261,7 +72,7 @@ static const struct key match_keys[] = {
     {.name = "protected",
      .type = KEY_CUSTOM,
      .offset = offsetof(struct match, is_protected),
-     .read = read_tristate,
+     .read = policy_read_tristate,
      .type_words = "true or false",
      .help = "whether the job is protected"},
     {.name = NULL},
@@ -282,7 +93,7 @@ static const struct key class_keys[] = {
     {.name = "waiting",
      .type = KEY_CUSTOM,
      .offset = offsetof(struct class_rule, waiting),
-     .read = read_worth,
+     .read = policy_read_worth,
      .type_words = "share or money/h",
      .help = "worth of an hour's wait of one job; a share is of what the job costs per hour at the "
              "cheapest rented place. Default: inference 200%, training 20%, batch and others 1%"},
@@ -300,11 +111,10 @@ static const struct key class_keys[] = {
 };
 
 #define MATCH_ROW(holder)                                                                          \
-    {.name = "match",                                                                              \
-     .type = KEY_SECTION,                                                                          \
-     .offset = offsetof(holder, match),                                                            \
-     .rows = match_keys,                                                                           \
-     .help = "which jobs; all keys must fit. Default: all jobs"}
+    {                                                                                              \
+        .name = "match", .type = KEY_SECTION, .offset = offsetof(holder, match),                   \
+        .rows = match_keys, .help = "which jobs; all keys must fit. Default: all jobs"             \
+    }
 
 static const struct key guard_keys[] = {
     {.name = "name",
@@ -411,7 +221,8 @@ static const struct key burst_keys[] = {
      .offset = offsetof(struct burst_rule, close),
      .rows = close_keys,
      .given = offsetof(struct burst_rule, has_close) + 1,
-     .help = "all of this closes: fewer than. Default: a fifth of the smallest `pending` of `open`"},
+     .help =
+         "all of this closes: fewer than. Default: a fifth of the smallest `pending` of `open`"},
     {.name = "at_most",
      .type = KEY_SECTION,
      .offset = offsetof(struct burst_rule, at_most),
@@ -495,8 +306,8 @@ static const struct key expect_keys[] = {
      .type = KEY_CUSTOM,
      .flags = KEY_REQUIRED,
      .offset = offsetof(struct expectation, job),
-     .read = read_job,
-     .free = free_job,
+     .read = policy_read_job,
+     .free = policy_free_job,
      .type_words = "a job",
      .help = "a job, without what it runs"},
     {.name = "given",
@@ -532,14 +343,14 @@ const struct key policy_keys[] = {
      .type = KEY_CUSTOM,
      .offset = offsetof(struct rules, currency),
      .standard = "EUR",
-     .read = read_currency,
+     .read = policy_read_currency,
      .type_words = "code",
      .help = "all sums are shown in it"},
     {.name = "rates",
      .type = KEY_CUSTOM,
      .offset = offsetof(struct rules, rates),
-     .read = read_rates,
-     .free = free_rates,
+     .read = policy_read_rates,
+     .free = policy_free_rates,
      .type_words = "map of money",
      .help = "one unit of other currencies: {USD: 0.92 EUR}"},
     {.name = "default_class",
@@ -586,8 +397,8 @@ const struct key policy_keys[] = {
     {.name = "reference",
      .type = KEY_CUSTOM,
      .offset = offsetof(struct rules, reference),
-     .read = read_reference,
-     .free = free_reference,
+     .read = policy_read_reference,
+     .free = policy_free_reference,
      .type_words = "map of money/h",
      .help = "what a share in `waiting` is of, per `cpu` and model of GPU. Default: the cheapest "
              "rented place, else 0.04 EUR/h and 2 EUR/h"},

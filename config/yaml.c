@@ -18,8 +18,8 @@ enum { ANCHORS_MAX = 1000, KEY_MAX = 1024, SHOWN_MAX = 40 };
 
 struct frame {
     struct value *value;
-    struct map seen;  /* keys of a map */
-    bool has_key;     /* the next node is the value of key */
+    struct map seen; /* keys of a map */
+    bool has_key;    /* the next node is the value of key */
     char *key;
     int key_line, key_column, key_width;
     bool is_flow;
@@ -198,8 +198,9 @@ static int read_key(struct reader *reader, struct fy_event *event)
         return refuse_token(reader, token, "a key is missing before ':'", "write `key: value`");
     }
     if (length == 2 && memcmp(text, "<<", 2) == 0 && fy_token_scalar_style(token) == FYSS_PLAIN) {
-        return refuse_token(reader, token, "a merge key",
-                            "`<<` is not used: write the keys out, or give an alias as a whole value");
+        return refuse_token(
+            reader, token, "a merge key",
+            "`<<` is not used: write the keys out, or give an alias as a whole value");
     }
     if (event->scalar.anchor) {
         return refuse_token(reader, event->scalar.anchor, "an anchor at a key",
@@ -450,8 +451,8 @@ static struct fy_diag *create_diag(void)
 
 static int parse_text(struct reader *reader, const char *text, size_t length)
 {
-    struct fy_parse_cfg config = {
-        .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE | FYPCF_DEFAULT_VERSION_1_2};
+    struct fy_parse_cfg config = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE |
+                                           FYPCF_DEFAULT_VERSION_1_2};
     struct fy_diag *diag = create_diag();
     config.diag = diag;
     struct fy_parser *parser = diag ? fy_parser_create(&config) : NULL;

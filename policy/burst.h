@@ -9,7 +9,7 @@
 #include "broker/core/rules.h"
 #include "policy/decide.h"
 
-struct burst_facts { /* at this moment, for one burst */
+struct burst_facts {     /* at this moment, for one burst */
     int64_t now_ms;      /* monotonic */
     int64_t pending;     /* jobs of ours that wait and that the burst's places could run */
     int64_t all_pending; /* all waiting jobs at home, ours and others' */

@@ -53,31 +53,32 @@ enum burst_state { BURST_CLOSED, BURST_OPENING, BURST_OPEN, BURST_CLOSING };
 
 struct place_view {
     const struct place *place;
-    bool known;            /* it was probed at least once */
-    bool reachable;        /* the last probe answered */
-    int64_t silent_ms;     /* since when not, when not reachable */
-    int64_t age_ms;        /* of condition */
-    int64_t good_for_ms;   /* its shelf life: older filters the place */
+    bool known;          /* it was probed at least once */
+    bool reachable;      /* the last probe answered */
+    int64_t silent_ms;   /* since when not, when not reachable */
+    int64_t age_ms;      /* of condition */
+    int64_t good_for_ms; /* its shelf life: older filters the place */
     bool drained;
     char drain_note[64];
-    bool recovering;       /* nothing may be submitted: the store is older than the world */
-    int64_t health;        /* millionths, SHARE_ONE: all well */
+    bool recovering; /* nothing may be submitted: the store is older than the world */
+    int64_t health;  /* millionths, SHARE_ONE: all well */
     struct condition condition;
-    int64_t waiting_ours;  /* attempts of ours there that have not started, reservations among them */
+    int64_t
+        waiting_ours; /* attempts of ours there that have not started, reservations among them */
     int64_t running_ours;
-    struct resources unseen; /* of our placements that condition does not show yet */
+    struct resources unseen;             /* of our placements that condition does not show yet */
     int64_t unseen_gpus[GPU_MODELS_MAX]; /* the same by condition.gpus index, thousandths */
     int64_t unseen_jobs;
-    int64_t service_ms;    /* mean run time of jobs there; 0: not known */
-    int64_t arrivals_ms;   /* mean time between two arrivals there; 0: not known */
-    int64_t rented_nodes;  /* thousandths of machines that our attempts hold there */
+    int64_t service_ms;   /* mean run time of jobs there; 0: not known */
+    int64_t arrivals_ms;  /* mean time between two arrivals there; 0: not known */
+    int64_t rented_nodes; /* thousandths of machines that our attempts hold there */
 };
 struct burst_facts; /* policy/burst.h */
 struct burst_view { /* by index of rules.bursts */
     const struct burst_rule *rule;
     enum burst_state state;
-    int64_t jobs;       /* attempts placed through it that hold a place */
-    int64_t nodes;      /* thousandths */
+    int64_t jobs;                    /* attempts placed through it that hold a place */
+    int64_t nodes;                   /* thousandths */
     const struct burst_facts *facts; /* of its last step, for the sentences; or NULL */
     const char *why;                 /* of its last change: "62 pending > 50"; or NULL */
 };
@@ -96,7 +97,7 @@ struct view {
 struct subject { /* what is decided */
     struct spec *spec;
     const char *owner;
-    int64_t waited_ms; /* since it was queued */
+    int64_t waited_ms;    /* since it was queued */
     struct texts refused; /* places whose member refused this job: removed; borrowed */
 };
 
@@ -116,15 +117,15 @@ struct verdict_row {
 };
 
 struct decision {
-    int chosen; /* index into rows; -1: none, the job waits */
+    int chosen;                /* index into rows; -1: none, the job waits */
     const struct route *route; /* NULL: none matches */
     int tier;
-    const char *burst; /* that opened the chosen tier, or NULL */
-    char summary[WHY_SIZE];      /* why there, or what it waits for: "1 of 4 places later: ..." */
-    struct verdict_row *rows;    /* one per place, by index */
+    const char *burst;        /* that opened the chosen tier, or NULL */
+    char summary[WHY_SIZE];   /* why there, or what it waits for: "1 of 4 places later: ..." */
+    struct verdict_row *rows; /* one per place, by index */
     size_t row_count;
-    size_t can_now, can_later;   /* places that can take it now, and later */
-    struct texts budgets;        /* names that must hold the booking of the chosen place */
+    size_t can_now, can_later; /* places that can take it now, and later */
+    struct texts budgets;      /* names that must hold the booking of the chosen place */
 };
 
 /* Fills out (zeroed by the caller, given to decision_fini afterwards). Never fails: no candidate at all

@@ -183,35 +183,51 @@ static int64_t shape_amount(const struct node_shape *shape, enum amount amount)
     }
 }
 
+/* The machine with most of one resource; of GPUs only those of a model that will do. NULL: none. */
+static const struct node_shape *shape_most(const struct list *nodes, const struct needs *needs,
+                                           enum amount amount)
+{
+    const struct node_shape *most = NULL;
+    for (size_t i = 0; i < nodes->count; i++) {
+        const struct node_shape *shape = RULES_AT(*nodes, struct node_shape, i);
+        bool counts = amount != AMOUNT_GPUS || (shape->gpu && gpu_is_wanted(needs, shape->gpu));
+        if (counts && (!most || shape_amount(shape, amount) > shape_amount(most, amount))) {
+            most = shape;
+        }
+    }
+    return most;
+}
+
+static bool any_shape_fits(const struct list *nodes, const struct needs *needs)
+{
+    for (size_t i = 0; i < nodes->count; i++) {
+        if (shape_fits(RULES_AT(*nodes, struct node_shape, i), needs)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether any machine that the place can bring up is large enough. */
 static bool filter_shapes(struct option *option, struct shortage *shortage)
 {
+    static const enum amount order[ROOM_COUNT] = {AMOUNT_GPUS, AMOUNT_MEMORY, AMOUNT_CPUS};
     const struct list *nodes = &option->view->place->nodes;
     const struct needs *needs = &option->spec->needs;
-    const struct node_shape *most[ROOM_COUNT] = {NULL};
     char have[AMOUNT_TEXT_SIZE], need[AMOUNT_TEXT_SIZE];
-    for (size_t i = 0; i < nodes->count; i++) {
-        const struct node_shape *shape = RULES_AT(*nodes, struct node_shape, i);
-        if (shape_fits(shape, needs)) {
-            return true;
-        }
-        for (enum amount a = AMOUNT_CPUS; a < AMOUNT_TIME; a++) {
-            if ((a != AMOUNT_GPUS || (shape->gpu && gpu_is_wanted(needs, shape->gpu))) &&
-                (!most[a] || shape_amount(shape, a) > shape_amount(most[a], a))) {
-                most[a] = shape;
-            }
-        }
+    if (any_shape_fits(nodes, needs)) {
+        return true;
     }
-    for (int a = ROOM_COUNT - 1; a >= 0; a--) {
-        int64_t has = most[a] ? shape_amount(most[a], (enum amount)a) : 0;
-        int64_t wanted = option_need(option, (enum amount)a);
+    for (int i = 0; i < ROOM_COUNT; i++) {
+        enum amount a = order[i];
+        const struct node_shape *most = shape_most(nodes, needs, a);
+        int64_t has = most ? shape_amount(most, a) : 0, wanted = option_need(option, a);
         if (wanted > has) {
-            bool model = a == AMOUNT_GPUS && most[a] && most[a]->gpu;
-            *shortage = (struct shortage){true, (enum amount)a, has, wanted};
+            bool model = a == AMOUNT_GPUS && has > 0;
+            *shortage = (struct shortage){true, a, has, wanted};
             say(option->row, VERDICT_NEVER, "largest machine has %s%s%s%s, %s needed",
-                amount_text((enum amount)a, has, have), model ? " (" : "",
-                model ? most[a]->gpu : "", model ? ")" : "",
-                amount_figure((enum amount)a, wanted, need));
+                amount_text(a, has, have), model ? " (" : "", model ? most->gpu : "",
+                model ? ")" : "", amount_figure(a, wanted, need));
             return false;
         }
     }
@@ -271,18 +287,18 @@ bool filter_moment(struct option *option)
     return false;
 }
 
-/* "5 GPUs free, 8 needed; ": the first resource that is short, or nothing. */
+/* "5 GPUs free, 8 needed; ": the scarcest kind of resource that is short, or nothing. */
 static void short_text(const struct option *option, char *out, size_t size)
 {
+    static const enum amount order[ROOM_COUNT] = {AMOUNT_GPUS, AMOUNT_CPUS, AMOUNT_MEMORY};
     char have[AMOUNT_TEXT_SIZE], need[AMOUNT_TEXT_SIZE];
     out[0] = '\0';
-    for (int a = ROOM_COUNT - 1; a >= 0; a--) {
-        const struct room *room = &option->rooms[a];
+    for (int i = 0; i < ROOM_COUNT; i++) {
+        const struct room *room = &option->rooms[order[i]];
         if (room->stated && room->free_stated && room->free < room->need) {
-            int64_t left = room->free < 0 ? 0 : room->free;
             (void)snprintf(out, size, "%s free, %s needed; ",
-                           amount_text((enum amount)a, left, have),
-                           amount_figure((enum amount)a, room->need, need));
+                           amount_text(order[i], room->free < 0 ? 0 : room->free, have),
+                           amount_figure(order[i], room->need, need));
             return;
         }
     }

@@ -85,6 +85,7 @@ bool filter_gpus(struct option *option, const struct federation *federation,
         return false;
     }
     if (seen.has && needs->gpu.count && !seen.wanted) {
+        shortage->is_amount = false;
         join_texts(&needs->gpu, ", ", wanted, sizeof wanted);
         say(option->row, VERDICT_NEVER, "%s is not among %s",
             seen.named ? seen.names : "its GPU has no name that a job can use; it", wanted);

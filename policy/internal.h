@@ -1,6 +1,6 @@
 /* internal.h - what the files of a decision share: one place under decision, arithmetic, sentences.
  *
- * decide.c walks, per place: filter_job, filter_guards, filter_able, route_has, filter_refused,
+ * decision.c walks, per place: filter_job, filter_guards, filter_able, route_has, filter_refused,
  * rent_price, filter_moment, rent_machines, filter_slots, terms_price; then route_choose and
  * summary_write. Each step that says no writes the verdict and its sentence. */
 #ifndef POLICY_INTERNAL_H

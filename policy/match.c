@@ -137,7 +137,9 @@ static bool labels_cover(const struct labels *a, const struct labels *b)
 {
     for (size_t i = 0; i < a->count; i++) {
         const struct label *other = label_find(b, a->items[i].name);
-        if (!other || !texts_cover(&a->items[i].values, &other->values)) {
+        /* A label without values takes no job; of other keys an empty list takes all. */
+        if (!other || !a->items[i].values.count ||
+            !texts_cover(&a->items[i].values, &other->values)) {
             return false;
         }
     }

@@ -9,17 +9,17 @@
 #include <string.h>
 
 static const char *const term_names[TERM_COUNT] = {
-#define X(constant, name, billed) [TERM_##constant] = name,
+#define X(constant, name, billed) [TERM_##constant] = (name),
     TERM_LIST(X)
 #undef X
 };
 static const bool terms_billed[TERM_COUNT] = {
-#define X(constant, name, billed) [TERM_##constant] = billed,
+#define X(constant, name, billed) [TERM_##constant] = (billed),
     TERM_LIST(X)
 #undef X
 };
 static const char *const verdict_names[VERDICT_COUNT] = {
-#define X(constant, word) [VERDICT_##constant] = word,
+#define X(constant, word) [VERDICT_##constant] = (word),
     VERDICT_LIST(X)
 #undef X
 };

@@ -68,24 +68,24 @@ static bool append_whole(char *out, size_t size, const char *text, const char *b
     return true;
 }
 
-/* "our 2 waiting slots at onprem are taken": the sentence tells the place by itself. */
-static bool clause_in_place(const struct verdict_row *row, char *out, size_t size)
+/* The sentence of a row without its figures: of "3 CPUs free, 4 needed; our 2 waiting slots there are
+ * taken" the last part. */
+static const char *core_of(const struct verdict_row *row)
 {
-    static const char *there[] = {" there ", " there:"};
-    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++) {
-        const char *at = strstr(row->why, there[i]);
-        if (at) {
-            (void)snprintf(out, size, "%.*s at %s%s", (int)(at - row->why), row->why,
-                           row->place->name, at + strlen(" there"));
-            return true;
-        }
-    }
-    return false;
+    const char *last = strstr(row->why, "; our ");
+    return last ? last + 2 : row->why;
+}
+
+/* The same for several places together, whose numbers differ. */
+static const char *common_of(const struct verdict_row *row)
+{
+    return strstr(row->why, " waiting slot") ? "our waiting slots there are taken" : core_of(row);
 }
 
 static int compare_said(const struct verdict_row *a, const struct verdict_row *b)
 {
-    return a->verdict != b->verdict ? (a->verdict < b->verdict ? -1 : 1) : strcmp(a->why, b->why);
+    return a->verdict != b->verdict ? (a->verdict < b->verdict ? -1 : 1)
+                                    : strcmp(common_of(a), common_of(b));
 }
 
 static int by_said(const void *a, const void *b)
@@ -136,8 +136,7 @@ static void groups_fini(struct groups *groups)
     free(groups->items);
 }
 
-/* "hpc/cpu, hpc/gpu and 3 more: drained" */
-static void clause_of_group(const struct group *group, char *out, size_t size)
+static void names_of(const struct group *group, char *out, size_t size)
 {
     char more[32];
     out[0] = '\0';
@@ -148,18 +147,52 @@ static void clause_of_group(const struct group *group, char *out, size_t size)
         (void)snprintf(more, sizeof more, " and %zu more", group->count - NAMES_SHOWN);
         append(out, size, more, "");
     }
-    append(out, size, group->rows[0]->why, ": ");
 }
 
-/* What places that can take it later wait for. */
-static void clause_later(const struct group *group, char *out, size_t size)
+/* "our 2 waiting slots at onprem are taken", or "hpc/cpu, hpc/gpu and 3 more: drained": a sentence that
+ * says "there" tells the places by itself. */
+static void clause_of_group(const struct group *group, char *out, size_t size)
+{
+    static const char *there[] = {" there ", " there:"};
+    const struct verdict_row *row = group->rows[0];
+    const char *why = group->count > 1 ? common_of(row) : core_of(row);
+    char names[CLAUSE_SIZE];
+    names_of(group, names, sizeof names);
+    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++) {
+        const char *at = strstr(why, there[i]);
+        if (at) {
+            (void)snprintf(out, size, "%.*s at %s%s", (int)(at - why), why, names,
+                           at + strlen(" there"));
+            return;
+        }
+    }
+    (void)snprintf(out, size, "%s: %s", names, why);
+}
+
+static bool is_of_burst(const struct group *group)
 {
     const struct verdict_row *row = group->rows[0];
-    if (row->verdict == VERDICT_CLOSED || strncmp(row->why, "burst ", 6) == 0) {
-        copy_text(out, size, row->why);
-    } else if (group->count > 1 || !clause_in_place(row, out, size)) {
+    return row->verdict == VERDICT_CLOSED || strncmp(row->why, "burst ", 6) == 0;
+}
+
+/* What places that can take it later wait for; a burst is no matter of its places. */
+static void clause_later(const struct group *group, char *out, size_t size)
+{
+    if (is_of_burst(group)) {
+        copy_text(out, size, group->rows[0]->why);
+    } else {
         clause_of_group(group, out, size);
     }
+}
+
+/* The first own place, then bursts, then the rest: what is cut off then matters least. */
+static int by_weight(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    if (is_of_burst(x) != is_of_burst(y)) {
+        return is_of_burst(x) ? -1 : 1;
+    }
+    return by_place(a, b);
 }
 
 static bool is_later(const struct verdict_row *row)
@@ -191,6 +224,9 @@ static void write_waits(struct decision *decision)
     struct groups groups;
     groups_init(&groups, decision, is_later);
     qsort(groups.items, groups.count, sizeof *groups.items, by_place);
+    if (groups.count > 2) {
+        qsort(groups.items + 1, groups.count - 1, sizeof *groups.items, by_weight);
+    }
     (void)snprintf(decision->summary, sizeof decision->summary,
                    "0 of %zu places can take it now, %zu later", decision->row_count,
                    decision->can_later);

@@ -105,7 +105,8 @@ static int file_read(int fd, char **text, size_t *length, struct error *err)
 {
     struct stat info;
     if (fstat(fd, &info)) {
-        return system_error(err, "look at");
+        system_error(err, "look at");
+        return -1;
     }
     *text = xcalloc((size_t)info.st_size + 1, 1);
     *length = 0;
@@ -121,7 +122,8 @@ static int file_read(int fd, char **text, size_t *length, struct error *err)
     }
     if (*length < (size_t)info.st_size) {
         free(*text);
-        return system_error(err, "read");
+        system_error(err, "read");
+        return -1;
     }
     return 0;
 }

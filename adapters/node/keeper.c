@@ -393,6 +393,7 @@ static _Noreturn void child_run(const struct keeper_job *job, pid_t keeper, int 
         close(null);
     }
     (void)umask(022);
+    (void)setrlimit(RLIMIT_NOFILE, &job->files);
     if (chdir(job->cwd)) {
         child_fail(start, 'c');
     }

@@ -17,18 +17,21 @@
 #include <jansson.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 enum { KEEPER_CANCEL = SIGTERM, KEEPER_MEMORY = SIGQUIT };
 
-struct keeper_job { /* borrowed; copied by the fork */
+struct keeper_job {      /* borrowed; copied by the fork */
     struct clock *clock; /* wall time only */
     const char *dir;
     const char *cwd;
     const char *boot;
     char **argv, **envp;
     int64_t limit_ms, grace_ms, memory, output_cap;
-    pid_t supervisor; /* while it is the parent, it makes exits durable; after that the keeper does */
+    struct rlimit files; /* the job's RLIMIT_NOFILE: the supervisor has raised its own */
+    pid_t
+        supervisor; /* while it is the parent, it makes exits durable; after that the keeper does */
     int lock_fd;
 };
 

@@ -158,8 +158,12 @@ static void adopt(struct server *server, struct work *work)
         return;
     }
     int pidfd = proc_open(id.pid, id.start);
-    if (pidfd < 0) {
+    if (pidfd < 0 && errno == ESRCH) {
         keeper_gone(server, work);
+        return;
+    }
+    if (pidfd < 0) {
+        watch_lost(server); /* no descriptor is left: that says nothing about the keeper */
         return;
     }
     if (watch_keeper(server, work->keep, pidfd)) {
@@ -189,16 +193,16 @@ static void recover(struct server *server, struct work *work)
     struct keeper_exit end;
     struct keeper_id id;
     char *dir = server_job_dir(server, work->job, work->attempt);
+    (void)mkdir(dir, 0700); /* it is not there yet when no keeper was forked */
     int lock = keeper_lock(dir, &err);
-    if (lock < 0 && err.code == ERROR_CONFLICT) {
+    if (lock < 0) {
         hold(server, work);
         adopt(server, work);
     } else if (!keeper_exit_read(dir, &end, &err)) {
         record_end(server, work, &end);
     } else if (strcmp(work->boot, server->boot) != 0) {
         record_outcome(server, work, OUTCOME_GONE, "the machine was started anew while it ran");
-    } else if (lock >= 0 && work->argv && keeper_id_read(dir, &id, &err) &&
-               err.code == ERROR_NOT_FOUND) {
+    } else if (work->argv && keeper_id_read(dir, &id, &err) && err.code == ERROR_NOT_FOUND) {
         server_record_take(server, work_record("unstart", work));
     } else {
         work->state = WORK_LOST;
@@ -244,6 +248,7 @@ static pid_t fork_keeper(struct server *server, const struct work *work, const c
         .grace_ms = work->grace_ms,
         .memory = work->memory,
         .output_cap = server->output_cap,
+        .files = server->job_files,
         .supervisor = getpid(),
         .lock_fd = lock,
     };
@@ -588,6 +593,7 @@ int keeps_open(struct server *server, struct error *err)
     (void)sigprocmask(SIG_BLOCK, &mask, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a refused write is an error like any other */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     keeping->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     if (keeping->signals < 0 || uv_poll_init(&server->loop, &keeping->poll, keeping->signals)) {

@@ -170,8 +170,8 @@ static bool mark_dropped(int64_t from, int64_t kept_from, char *bytes, size_t si
                          struct output_chunk *out)
 {
     char line[MARK_MAX];
-    int length = snprintf(line, sizeof line, "\n[tieline: %" PRId64 " bytes dropped]\n",
-                          kept_from - from);
+    int length =
+        snprintf(line, sizeof line, "\n[tieline: %" PRId64 " bytes dropped]\n", kept_from - from);
     if (length > kept_from - from || (size_t)length > size) {
         return false;
     }
@@ -239,7 +239,7 @@ int output_read(const char *dir, int64_t cap, int64_t offset, char *bytes, size_
         out->length = 0;
         result = 0;
     }
-    return result ? error_set(err, ERROR_UNAVAILABLE, "the output cannot be read: %s",
-                              strerror(errno))
-                  : 0;
+    return result
+               ? error_set(err, ERROR_UNAVAILABLE, "the output cannot be read: %s", strerror(errno))
+               : 0;
 }

@@ -42,10 +42,11 @@ static int parse_stat(const char *text, struct proc *out)
     int parent = 0;
     unsigned long long start = 0;
     long pages = 0;
-    if (!rest || sscanf(rest + 1,
-                        " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-                        "%llu %*u %ld",
-                        &out->state, &parent, &start, &pages) != 4) {
+    if (!rest ||
+        sscanf(rest + 1,
+               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+               "%llu %*u %ld",
+               &out->state, &parent, &start, &pages) != 4) {
         return -1;
     }
     out->parent = parent;
@@ -182,8 +183,7 @@ bool proc_has_env(pid_t pid, const char *line)
     (void)snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     ssize_t length = read_small(path, text, ENV_SIZE);
     bool found = false;
-    for (const char *at = text; length > 0 && !found && at < text + length;
-         at += strlen(at) + 1) {
+    for (const char *at = text; length > 0 && !found && at < text + length; at += strlen(at) + 1) {
         found = strcmp(at, line) == 0;
     }
     free(text);

@@ -122,8 +122,8 @@ static json_t *old_report(const struct request *request)
         copy_text(end.reason, sizeof end.reason, "it ended and was forgotten here");
     }
     free(dir);
-    return json_pack("{s:s, s:i, s:s, s:o}", "job", job_of(request), "attempt",
-                     attempt_of(request), "state", "ended", "exit", keeper_exit_to_json(&end));
+    return json_pack("{s:s, s:i, s:s, s:o}", "job", job_of(request), "attempt", attempt_of(request),
+                     "state", "ended", "exit", keeper_exit_to_json(&end));
 }
 
 static void serve_find(const struct request *request)
@@ -170,7 +170,8 @@ static void serve_log(const struct request *request)
     struct error err;
     char *dir = server_job_dir(server, id_is_valid(job_of(request)) ? job_of(request) : "none",
                                attempt_of(request));
-    int failed = output_read(dir, server->output_cap, chunk.offset, bytes, sizeof bytes, &chunk, &err);
+    int failed =
+        output_read(dir, server->output_cap, chunk.offset, bytes, sizeof bytes, &chunk, &err);
     free(dir);
     /* Whoever never began, or has yet to begin, has written nothing. */
     if (failed && !(work && err.code == ERROR_NOT_FOUND)) {
@@ -179,10 +180,10 @@ static void serve_log(const struct request *request)
     }
     bool ended = !work || work->state == WORK_ENDED;
     bool complete = ended && chunk.offset + (int64_t)chunk.length >= chunk.end;
-    server_reply_take(request->server, request->conn, request->json,
-                      json_pack("{s:I, s:b}", "offset", (json_int_t)chunk.offset, "complete",
-                                complete),
-                      bytes, chunk.length);
+    server_reply_take(
+        request->server, request->conn, request->json,
+        json_pack("{s:I, s:b}", "offset", (json_int_t)chunk.offset, "complete", complete), bytes,
+        chunk.length);
 }
 
 static json_t *place_condition(const struct slots *place)
@@ -235,9 +236,9 @@ static const struct {
     const char *op;
     void (*serve)(const struct request *request);
 } operations[] = {
-    {"hello", serve_hello},   {"submit", serve_submit}, {"poll", serve_poll},
-    {"find", serve_find},     {"cancel", serve_cancel}, {"log", serve_log},
-    {"probe", serve_probe},   {"forget", serve_forget}, {"bye", serve_bye},
+    {"hello", serve_hello}, {"submit", serve_submit}, {"poll", serve_poll},
+    {"find", serve_find},   {"cancel", serve_cancel}, {"log", serve_log},
+    {"probe", serve_probe}, {"forget", serve_forget}, {"bye", serve_bye},
 };
 
 void requests_serve(struct server *server, struct conn *conn, const json_t *json)

@@ -27,7 +27,7 @@ struct conn {
     bool closing;
 };
 
-struct reply { /* waits for the end of the turn */
+struct reply {         /* waits for the end of the turn */
     struct conn *conn; /* NULL: it has closed */
     char *data;
     size_t length;
@@ -93,42 +93,46 @@ static void conn_close(struct conn *conn)
     uv_close((uv_handle_t *)&conn->pipe, conn_closed_cb);
 }
 
-static void queue_reply(struct server *server, struct conn *conn, json_t *json, const char *bytes,
-                        size_t length)
+static int queue_reply(struct server *server, struct conn *conn, json_t *json, const char *bytes,
+                       size_t length, struct error *err)
 {
-    struct error err;
     struct reply *reply = xcalloc(1, sizeof *reply);
     reply->conn = conn;
-    if (wire_encode(json, bytes, length, &reply->data, &reply->length, &err)) {
-        server_say(server, "an answer is lost: %s", err.text);
+    if (wire_encode(json, bytes, length, &reply->data, &reply->length, err)) {
         free(reply);
-        return;
+        return -1;
     }
     *server->replies_end = reply;
     server->replies_end = &reply->next;
-}
-
-void server_reply_take(struct server *server, struct conn *conn, const json_t *request,
-                       json_t *body, const char *bytes, size_t length)
-{
-    json_object_set(body, "id", json_object_get(request, "id"));
-    json_object_set_new(body, "ok", json_true());
-    queue_reply(server, conn, body, bytes, length);
-    json_decref(body);
+    return 0;
 }
 
 void server_refuse(struct server *server, struct conn *conn, const json_t *request,
                    const struct error *err)
 {
-    json_t *json = json_pack("{s:b, s:s, s:s}", "ok", 0, "code", error_name(err->code), "text",
-                             err->text);
+    json_t *json =
+        json_pack("{s:b, s:s, s:s}", "ok", 0, "code", error_name(err->code), "text", err->text);
     if (!json) { /* the text quotes what is no UTF-8 */
         json = json_pack("{s:b, s:s, s:s}", "ok", 0, "code", error_name(err->code), "text",
                          error_title(err->code));
     }
+    struct error ignored; /* this one is always small enough */
     json_object_set(json, "id", json_object_get(request, "id"));
-    queue_reply(server, conn, json, NULL, 0);
+    (void)queue_reply(server, conn, json, NULL, 0, &ignored);
     json_decref(json);
+}
+
+void server_reply_take(struct server *server, struct conn *conn, const json_t *request,
+                       json_t *body, const char *bytes, size_t length)
+{
+    struct error err;
+    assert(body);
+    json_object_set(body, "id", json_object_get(request, "id"));
+    json_object_set_new(body, "ok", json_true());
+    if (queue_reply(server, conn, body, bytes, length, &err)) {
+        server_refuse(server, conn, request, &err);
+    }
+    json_decref(body);
 }
 
 static void sent_cb(uv_write_t *req, int status)
@@ -181,8 +185,7 @@ static void begin_start(void *arg, struct work *work)
     server_record_take(server, record);
     if (server->starting_count == server->starting_room) {
         server->starting_room = server->starting_room * 2 + 16;
-        server->starting =
-            xrealloc(server->starting, server->starting_room, sizeof(struct work *));
+        server->starting = xrealloc(server->starting, server->starting_room, sizeof(struct work *));
     }
     server->starting[server->starting_count++] = work;
 }
@@ -215,7 +218,8 @@ static void idle_fired(void *arg)
 
 static void consider_rest(struct server *server)
 {
-    bool rest = server->conn_count == 0 && !server->starting_count && server->hooks.may_rest(server);
+    bool rest =
+        server->conn_count == 0 && !server->starting_count && server->hooks.may_rest(server);
     if (rest && !server->idle_armed) {
         server->idle_armed = true;
         timer_start(server->idle_timer, server->bye ? 0 : server->idle_ms);

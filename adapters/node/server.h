@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <uv.h>
 
 struct server;
@@ -37,6 +38,7 @@ struct server {
     char *trash_dir;
     char boot[PROC_BOOT_SIZE];
     int64_t idle_ms, output_cap, keep_logs_ms;
+    struct rlimit job_files; /* of descriptors, for jobs */
     struct works works;
     struct exitlog *log;
     bool greeted; /* the places are known: attempts may start */

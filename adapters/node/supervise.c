@@ -52,9 +52,9 @@ static int usage(const char *why)
 static int parse_options(int argc, char **argv, struct options *out)
 {
     static const struct option rows[] = {
-        {"dir", required_argument, NULL, 'd'},    {"member", required_argument, NULL, 'm'},
-        {"idle", required_argument, NULL, 'i'},   {"output", required_argument, NULL, 'o'},
-        {"detach", no_argument, NULL, 'b'},       {NULL, 0, NULL, 0},
+        {"dir", required_argument, NULL, 'd'},  {"member", required_argument, NULL, 'm'},
+        {"idle", required_argument, NULL, 'i'}, {"output", required_argument, NULL, 'o'},
+        {"detach", no_argument, NULL, 'b'},     {NULL, 0, NULL, 0},
     };
     struct error err = {.code = ERROR_NONE};
     int letter;
@@ -183,6 +183,15 @@ static int serve(struct server *server, const char *dir, int ready)
     return status;
 }
 
+/* Two descriptors per running job. Jobs get the old limit: programs that use select() need a low one. */
+static void raise_files(struct rlimit *before)
+{
+    if (getrlimit(RLIMIT_NOFILE, before) == 0) {
+        struct rlimit most = {.rlim_cur = before->rlim_max, .rlim_max = before->rlim_max};
+        (void)setrlimit(RLIMIT_NOFILE, &most);
+    }
+}
+
 static int run(const struct options *options, const char *dir, int ready)
 {
     static struct server server; /* its slots are too many for a stack */
@@ -194,6 +203,7 @@ static int run(const struct options *options, const char *dir, int ready)
         report_ready(ready, status);
         return status;
     }
+    raise_files(&server.job_files);
     server.idle_ms = options->idle_ms;
     server.output_cap = options->output_cap;
     server.hooks.request = requests_serve;

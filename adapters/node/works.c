@@ -121,8 +121,7 @@ static void remove_work(struct works *works, struct work *work)
         i++;
     }
     works->count--;
-    memmove(&works->items[i], &works->items[i + 1],
-            (works->count - i) * sizeof(struct work *));
+    memmove(&works->items[i], &works->items[i + 1], (works->count - i) * sizeof(struct work *));
     map_remove(&works->by_key, work->key);
     work_destroy(works, work);
 }
@@ -181,7 +180,8 @@ void works_apply(struct works *works, const json_t *record)
 bool works_was_seen(const struct works *works, const char *job, int attempt)
 {
     const struct seen *seen = map_get(&works->seen_by_job, job);
-    return seen && attempt >= 1 && attempt <= LIMIT_ATTEMPTS && (seen->attempts >> (attempt - 1) & 1U);
+    return seen && attempt >= 1 && attempt <= LIMIT_ATTEMPTS &&
+           (seen->attempts >> (attempt - 1) & 1U);
 }
 
 struct slots *works_place(struct works *works, const char *name)
@@ -253,8 +253,8 @@ static int check_order(const struct works *works, const json_t *submit, struct e
     int attempt = (int)number_of(submit, "attempt");
     for (int i = attempt; i <= LIMIT_ATTEMPTS; i++) {
         if (works_was_seen(works, job, i) || (i > attempt && works_find(works, job, i))) {
-            return error_set(err, ERROR_CONFLICT, "attempt %d of %s comes late: attempt %d was here",
-                             attempt, job, i);
+            return error_set(err, ERROR_CONFLICT,
+                             "attempt %d of %s comes late: attempt %d was here", attempt, job, i);
         }
     }
     return 0;
@@ -297,8 +297,9 @@ int works_admit(struct works *works, const json_t *submit, struct error *err)
     }
     if (strcmp(old->name, text_of(submit, "name")) != 0 ||
         old->intent_ms != number_of(submit, "intent_ms")) {
-        return error_set(err, ERROR_CONFLICT, "attempt %d of %s is here as another one, '%s' of %" PRId64,
-                         old->attempt, old->job, old->name, old->intent_ms);
+        return error_set(err, ERROR_CONFLICT,
+                         "attempt %d of %s is here as another one, '%s' of %" PRId64, old->attempt,
+                         old->job, old->name, old->intent_ms);
     }
     return 0;
 }
@@ -402,9 +403,8 @@ static json_t *accept_record(const struct work *work)
     json_t *from = json_pack("{s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "job", work->job,
                              "attempt", work->attempt, "name", work->name, "place", work->place,
                              "intent_ms", (json_int_t)work->intent_ms, "cpus",
-                             (json_int_t)work->cpus, "memory", (json_int_t)work->memory,
-                             "limit_ms", (json_int_t)work->limit_ms, "grace_ms",
-                             (json_int_t)work->grace_ms);
+                             (json_int_t)work->cpus, "memory", (json_int_t)work->memory, "limit_ms",
+                             (json_int_t)work->limit_ms, "grace_ms", (json_int_t)work->grace_ms);
     if (work->argv) {
         json_object_set(from, "argv", work->argv);
         json_object_set(from, "env", work->env);
@@ -437,9 +437,8 @@ json_t *works_records(const struct works *works)
     for (size_t i = 0; i < works->seen_count; i++) {
         const struct seen *seen = works->seen[i];
         json_array_append_new(records, json_pack("{s:s, s:s, s:I, s:I}", "k", "seen", "job",
-                                                 seen->job, "attempts",
-                                                 (json_int_t)seen->attempts, "at_ms",
-                                                 (json_int_t)seen->at_ms));
+                                                 seen->job, "attempts", (json_int_t)seen->attempts,
+                                                 "at_ms", (json_int_t)seen->at_ms));
     }
     for (size_t i = 0; i < works->count; i++) {
         add_work(records, works->items[i]);

@@ -23,9 +23,10 @@
 #include <stdint.h>
 
 enum {
-    WORKS_MAX = 4096,                      /* attempts at once; beyond: refused */
-    WORKS_QUEUED_BYTES = 64 * 1024 * 1024, /* of what waiting attempts are to run; beyond: refused */
-    WORKS_SEEN_MAX = 65536,                /* forgotten jobs remembered; beyond: the oldest go */
+    WORKS_MAX = 2048, /* attempts at once; beyond: refused */
+    WORKS_QUEUED_BYTES =
+        64 * 1024 * 1024,   /* of what waiting attempts are to run; beyond: refused */
+    WORKS_SEEN_MAX = 65536, /* forgotten jobs remembered; beyond: the oldest go */
     WORKS_PLACES_MAX = 256,
     WORK_KEY_SIZE = ID_SIZE + 8
 };

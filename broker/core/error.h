@@ -20,6 +20,7 @@
     X(TOO_LARGE, "too-large", 413, false, "The body or the value is over its limit")               \
     X(MEDIA_TYPE, "media-type", 415, false, "The content type is not served")                      \
     X(MISDIRECTED, "misdirected", 421, false, "The Host header names another server")              \
+    X(HEADERS, "headers-too-large", 431, false, "The header is over its limit")                    \
     X(TOO_MANY, "too-many", 429, true, "A rate or a quota is exceeded")                            \
     X(INTERNAL, "internal", 500, true, "The broker met a state it does not know")                  \
     X(UPSTREAM, "upstream", 502, true, "A member answered what cannot be used")                    \

@@ -7,6 +7,8 @@
 /* X(constant, name, value, unit, what happens beyond it) */
 #define LIMIT_LIST(X)                                                                              \
     X(BODY_BYTES, "body", 32 * 1024 * 1024, "bytes", "413")                                        \
+    X(BODIES_BYTES, "bodies", 256 * 1024 * 1024, "bytes of all bodies at once",                    \
+      "503 with Retry-After")                                                                      \
     X(JOB_BYTES, "job", 256 * 1024, "bytes of one job", "413 with its index")                      \
     X(BULK_JOBS, "bulk", 100000, "jobs in one request", "413")                                     \
     X(HEADER_BYTES, "headers", 32 * 1024, "bytes", "431")                                          \

@@ -27,7 +27,8 @@ int listen_parse(const char *text, struct listen_address *out, struct error *err
     size_t length = colon ? (size_t)(colon - text) : 0;
     int64_t port = 0;
     struct error inner;
-    if (length == 0 || length > HOST_MAX || integer_parse(colon + 1, 0, PORT_MAX, &port, &inner) != 0) {
+    if (length == 0 || length > HOST_MAX ||
+        integer_parse(colon + 1, 0, PORT_MAX, &port, &inner) != 0) {
         return refuse(text, err);
     }
     bool bracketed = text[0] == '[' && text[length - 1] == ']';

@@ -32,7 +32,7 @@ struct store_row { /* the small row of a job, written with its event */
 /* Idempotency, checked in this commit; scope is the owner. A key holds until expires_ms, and after it
  * for as long as the store keeps the job. When it is held by another job nothing of the item is written. */
 struct store_key {
-    char *scope, *key, *fingerprint;   /* fingerprint: of the body; owned */
+    char *scope, *key, *fingerprint; /* fingerprint: of the body; owned */
     int64_t expires_ms;
 };
 enum store_table { STORE_DECISIONS, STORE_POLICIES, STORE_SIGNALS, STORE_META, STORE_TABLE_COUNT };
@@ -69,23 +69,23 @@ void store_batch_destroy(struct store_batch *batch); /* takes NULL */
 
 enum { STORE_SIGNALS_MS = 14 * 24 * 3600 * 1000, STORE_DAY_MS = 24 * 3600 * 1000 };
 
-struct store_filter { /* of jobs; NULL or 0: any */
-    const char *state;    /* a state's name, or "live", "final" */
+struct store_filter {  /* of jobs; NULL or 0: any */
+    const char *state; /* a state's name, or "live", "final" */
     const char *owner, *team, *class_name, *name, *place, *suffix; /* suffix: end of the id */
-    int64_t since_ms, until_ms; /* submitted */
-    char cursor[ID_SIZE];       /* after this id, newest first */
-    int limit;                  /* 1..LIMIT_LIST_ROWS */
+    int64_t since_ms, until_ms;                                    /* submitted */
+    char cursor[ID_SIZE];                                          /* after this id, newest first */
+    int limit;                                                     /* 1..LIMIT_LIST_ROWS */
 };
 
 struct store_stats {
-    int64_t pending;         /* items not yet durable */
-    int64_t commits, items;  /* since open */
-    int64_t last_commit_ms;  /* monotonic time of the last good commit */
+    int64_t pending;           /* items not yet durable */
+    int64_t commits, items;    /* since open */
+    int64_t last_commit_ms;    /* monotonic time of the last good commit */
     int64_t oldest_pending_ms; /* monotonic time of the oldest item that waits; 0: none */
-    int64_t commit_us;       /* moving mean of one commit */
+    int64_t commit_us;         /* moving mean of one commit */
     int64_t keys_hit;
-    int64_t prunes;          /* that ran to their end */
-    bool failing;            /* the last commit failed */
+    int64_t prunes; /* that ran to their end */
+    bool failing;   /* the last commit failed */
     char error[ERROR_TEXT_MAX];
 };
 
@@ -98,7 +98,8 @@ struct store_loader {
     /* A live job: its row and its SUBMIT event. */
     int (*job)(void *arg, const json_t *row, const struct event *submit, struct error *err);
     /* Latest document of a table, or every one for DECISIONS newer than a day. */
-    int (*doc)(void *arg, enum store_table table, const char *id, const char *text, struct error *err);
+    int (*doc)(void *arg, enum store_table table, const char *id, const char *text,
+               struct error *err);
     /* An open tombstone: its TOMB_SET event. */
     int (*tombstone)(void *arg, const struct event *event, struct error *err);
     /* Last event of each burst, place (drain) and the sums settled by budget are in META documents. */
@@ -113,7 +114,8 @@ struct store_ops {
     /* Rows of jobs, newest first: {"id", "owner", "team", "class", "name", "state", "place", "attempt",
      * "submitted_ms", "finished_ms", "row": {...}, "submit": {data of SUBMIT}}. A page may end early
      * (LIMIT_READ_BYTES): `more` and the last id tell. */
-    void (*jobs)(struct store *store, const struct store_filter *filter, store_read_fn done, void *arg);
+    void (*jobs)(struct store *store, const struct store_filter *filter, store_read_fn done,
+                 void *arg);
     /* Events of one job (id) or, id NULL, of all streams, after seq, as event_to_json gives them. */
     void (*events)(struct store *store, const char *id, int64_t after_seq, int limit,
                    store_read_fn done, void *arg);

@@ -4,7 +4,8 @@
  * curl_multi_socket_action(), never from within one of its own callbacks. Completions run from the
  * drain loop, outside of curl, so they may start and cancel requests.
  *
- * Invariants: a request is in `running` until it is completed, and freed right after. A watch lives as
+ * Invariants: a request is in `running` while curl has it, else in `over` until its completion has run,
+ * after which it is freed. A watch lives as
  * long as curl wants its socket watched: curl removes it before it closes the descriptor, so a number
  * that the kernel hands out again never meets an old watch. No proxy is taken from the environment. The
  * process must ignore SIGPIPE. */
@@ -26,17 +27,17 @@ enum {
 
 struct http {
     uv_loop_t *loop;
-    struct clock *clock;
     CURLM *multi;
     struct timer *wake;    /* as curl wants it */
     struct timer *deliver; /* completes what ended outside of the drain loop */
     struct http_request *running;
+    struct http_request *over, **last; /* to be completed, oldest first */
     struct watch *watches;
 };
 
 struct http_request {
     struct http *http;
-    struct http_request *next, **prev; /* of `running` */
+    struct http_request *next, **prev; /* prev: of `running` alone */
     CURL *easy;
     struct curl_slist *headers;
     http_done_fn done;
@@ -58,21 +59,30 @@ struct watch { /* of one socket */
 
 static void request_free(struct http_request *request)
 {
-    *request->prev = request->next;
-    if (request->next) {
-        request->next->prev = request->prev;
-    }
     curl_easy_cleanup(request->easy);
     curl_slist_free_all(request->headers);
     strbuf_fini(&request->body);
     free(request);
 }
 
-/* Takes the request from curl; it stays in `running` until its completion has run. */
+/* Takes the request from curl; err holds the result. */
 static void request_end(struct http_request *request)
 {
     (void)curl_multi_remove_handle(request->http->multi, request->easy);
+    *request->prev = request->next;
+    if (request->next) {
+        request->next->prev = request->prev;
+    }
     request->is_over = true;
+}
+
+static void complete_later(struct http_request *request)
+{
+    struct http *http = request->http;
+    request->next = NULL;
+    *http->last = request;
+    http->last = &request->next;
+    timer_start(http->deliver, 0);
 }
 
 static int64_t info_us(CURL *easy, CURLINFO what)
@@ -149,17 +159,21 @@ static void drain(struct http *http)
     }
 }
 
+static struct http_request *pop_over(struct http *http)
+{
+    struct http_request *request = http->over;
+    if (request) {
+        http->over = request->next;
+        http->last = http->over ? http->last : &http->over;
+    }
+    return request;
+}
+
 static void deliver_cb(void *arg)
 {
-    struct http *http = arg;
-    struct http_request *request = http->running;
-    while (request) { /* a completion may change the list anywhere: begin anew after each */
-        if (request->is_over) {
-            request_complete(request);
-            request = http->running;
-        } else {
-            request = request->next;
-        }
+    struct http_request *request;
+    while ((request = pop_over(arg))) {
+        request_complete(request);
     }
 }
 
@@ -392,8 +406,8 @@ struct http_request *http_start(struct http *http, const struct http_spec *spec,
     CURLMcode code = curl_multi_add_handle(http->multi, request->easy);
     if (code != CURLM_OK) {
         error_set(&request->err, ERROR_INTERNAL, "%s", curl_multi_strerror(code));
-        request->is_over = true;
-        timer_start(http->deliver, 0);
+        request_end(request);
+        complete_later(request);
     }
     return request;
 }
@@ -405,14 +419,14 @@ void http_cancel(struct http_request *request)
     }
     error_set(&request->err, ERROR_UNAVAILABLE, "the request was given up");
     request_end(request);
-    timer_start(request->http->deliver, 0);
+    complete_later(request);
 }
 
 struct http *http_create(uv_loop_t *loop, struct clock *clock)
 {
     struct http *http = xcalloc(1, sizeof *http);
     http->loop = loop;
-    http->clock = clock;
+    http->last = &http->over;
     http->wake = clock_timer(clock, wake_cb, http);
     http->deliver = clock_timer(clock, deliver_cb, http);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(http->multi = curl_multi_init())) {
@@ -433,12 +447,11 @@ void http_destroy(struct http *http)
     }
     while (http->running) {
         struct http_request *request = http->running;
-        if (!request->is_over) {
-            error_set(&request->err, ERROR_UNAVAILABLE, "the broker stops");
-            request_end(request);
-        }
-        request_complete(request);
+        error_set(&request->err, ERROR_UNAVAILABLE, "the broker stops");
+        request_end(request);
+        complete_later(request);
     }
+    deliver_cb(http);
     (void)curl_multi_cleanup(http->multi);
     while (http->watches) {
         watch_close(http->watches);

@@ -88,8 +88,9 @@ static int parse(const char *text, size_t length, json_t **out, struct error *er
     json_int_t version = json_integer_value(json_object_get(json, "v"));
     if (version != WIRE_VERSION) {
         json_decref(json);
-        return error_set(err, ERROR_UPSTREAM, "the peer speaks version %lld of the protocol, not %d",
-                         (long long)version, WIRE_VERSION);
+        return error_set(err, ERROR_UPSTREAM,
+                         "the peer speaks version %lld of the protocol, not %d", (long long)version,
+                         WIRE_VERSION);
     }
     *out = json;
     return 0;
@@ -132,7 +133,8 @@ static void address_fill(struct sockaddr_un *address, int dir_fd, const char *na
 {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
-    (void)snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", dir_fd, name);
+    (void)snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", dir_fd,
+                   name);
 }
 
 /* Binds under another name and renames, so that nobody ever finds a socket that does not listen. */
@@ -153,7 +155,8 @@ static int socket_open(const char *dir, int *dir_fd, struct error *err)
 {
     *dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*dir_fd < 0) {
-        return system_error(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_UNAVAILABLE, "open", dir);
+        return system_error(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_UNAVAILABLE, "open",
+                            dir);
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {

@@ -199,7 +199,9 @@ static bool write_key(struct disk *disk, struct store_item *item, struct disk_ke
     }
     set_text(&key->fingerprint, item->key->fingerprint);
     copy_text(key->job_id, sizeof key->job_id,
-              item->row ? item->row->id : item->event ? item->event->id : "");
+              item->row     ? item->row->id
+              : item->event ? item->event->id
+                            : "");
     key->expires_ms = item->key->expires_ms;
     key->orphan = !(item->row && store_item_is_submit(item));
     *out = key;
@@ -261,8 +263,8 @@ static struct disk_job *job_add(struct disk *disk, const struct store_item *item
 static void write_row(struct disk *disk, const struct store_item *item, struct disk_key *key)
 {
     const struct store_row *row = item->row;
-    struct disk_job *job = store_item_is_submit(item) ? job_add(disk, item, key)
-                                                      : map_get(&disk->jobs_by_id, row->id);
+    struct disk_job *job =
+        store_item_is_submit(item) ? job_add(disk, item, key) : map_get(&disk->jobs_by_id, row->id);
     set_text(&job->state, row->state);
     set_text(&job->place, row->place);
     set_text(&job->row, row->json);
@@ -323,9 +325,9 @@ static int check(const struct disk *disk, const struct store_batch *batch, struc
         bool known = map_get(&disk->jobs_by_id, row->id) || map_get(&made, row->id);
         bool submit = store_item_is_submit(item);
         if (known == submit) {
-            result = error_set(err, ERROR_CONFLICT, submit ? "job %s exists already"
-                                                           : "job %s was never submitted",
-                               row->id);
+            result =
+                error_set(err, ERROR_CONFLICT,
+                          submit ? "job %s exists already" : "job %s was never submitted", row->id);
         }
         map_put(&made, row->id, row);
     }

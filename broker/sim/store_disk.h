@@ -4,11 +4,14 @@
 
 #include "broker/core/error.h"
 #include "broker/core/store.h"
-#include "broker/sim/store_sim.h"
 #include "broker/store_common.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct disk;
+struct disk *disk_create(void);
+void disk_destroy(struct disk *disk); /* takes NULL; no store may be open on it */
 
 /* One store at a time. generation counts the openings, from 1. */
 int disk_open(struct disk *disk, uint64_t *generation, struct error *err);

@@ -6,6 +6,7 @@
 
 #include "broker/core/alloc.h"
 #include "broker/core/limits.h"
+#include "broker/sim/random.h"
 #include "broker/sim/store_disk.h"
 #include "broker/store_common.h"
 
@@ -45,18 +46,9 @@ static struct store_sim *self_of(struct store *store)
     return (struct store_sim *)store;
 }
 
-/* splitmix64 */
-static uint64_t random_next(struct store_sim *self)
+static int64_t drawn_between(struct store_sim *self, int64_t low, int64_t high)
 {
-    uint64_t z = self->random += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static int64_t random_between(struct store_sim *self, int64_t low, int64_t high)
-{
-    return low + (int64_t)(random_next(self) % (uint64_t)(high - low + 1));
+    return low + (int64_t)(random_mix(&self->random) % (uint64_t)(high - low + 1));
 }
 
 static void line_init(struct pending_line *line)
@@ -144,8 +136,8 @@ static void commit_start(struct store_sim *self)
     }
     commit_fill(self);
     const struct store_sim_options *options = &self->options;
-    int64_t ms = random_between(self, options->commit_ms_min, options->commit_ms_max);
-    if (random_between(self, 1, SLOW_ONE_IN) == 1) {
+    int64_t ms = drawn_between(self, options->commit_ms_min, options->commit_ms_max);
+    if (drawn_between(self, 1, SLOW_ONE_IN) == 1) {
         ms = options->slow_ms;
     }
     self->commit_start_ms = clock_mono_ms(self->clock);
@@ -196,7 +188,7 @@ static void probe_cb(void *arg)
 
 static void read_timer_start(struct store_sim *self)
 {
-    timer_start(self->read_timer, random_between(self, 0, self->options.read_ms_max));
+    timer_start(self->read_timer, drawn_between(self, 0, self->options.read_ms_max));
 }
 
 static void read_refuse(struct store_sim *self, struct store_read *read)
@@ -363,7 +355,7 @@ static void lose_one(struct store_sim *self, struct pending *pending)
 
 static void lose_all(struct store_sim *self)
 {
-    bool written = (random_next(self) & 1) != 0 && self->fail_commits == 0;
+    bool written = (random_mix(&self->random) & 1) != 0 && self->fail_commits == 0;
     struct pending *pending;
     while ((pending = line_pop(&self->commit))) {
         if (written) {

@@ -11,9 +11,7 @@
 
 #include <stdint.h>
 
-struct disk;
-struct disk *disk_create(void);
-void disk_destroy(struct disk *disk); /* takes NULL; no store may be open on it */
+struct disk; /* store_disk.h: disk_create, disk_destroy */
 
 struct store_sim_options {
     uint64_t seed;

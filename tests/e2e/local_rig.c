@@ -17,6 +17,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 struct local_settings { /* as in adapters/local.c */
@@ -24,6 +25,8 @@ struct local_settings { /* as in adapters/local.c */
     int64_t grace;
 };
 static struct local_settings settings = {.shell = (char *)"/bin/sh", .grace = 500};
+
+enum { FDS_MAX = 64 };
 
 struct pending {
     struct adapter_call call;
@@ -289,23 +292,21 @@ void rig_open(struct rig *rig, int64_t cpus, int64_t memory)
     open_adapter(rig);
 }
 
-/* What is closed frees itself in the loop. */
+/* What is closed frees itself in the loop. Ends when no handle is left. */
 static void drain(struct rig *rig)
 {
-    for (int i = 0; i < 100 && uv_loop_alive(&rig->loop); i++) {
-        turn(rig, 10);
-    }
+    (void)uv_run(&rig->loop, UV_RUN_DEFAULT);
 }
 
 void rig_restart_broker(struct rig *rig)
 {
-    /* A full socket takes no farewell; shutting its writing end down is as good as being killed. */
+    /* No farewell can pass once the connection is shut: as good as being killed. */
     int fd = -1;
-    for (int i = 3; i < 64; i++) {
-        struct sockaddr_storage peer;
+    for (int i = 3; i < FDS_MAX; i++) {
+        struct sockaddr_un peer = {.sun_family = AF_UNSPEC};
         socklen_t size = sizeof peer;
-        if (!getpeername(i, (struct sockaddr *)&peer, &size) && peer.ss_family == AF_UNIX &&
-            size > sizeof(sa_family_t)) {
+        if (!getpeername(i, (struct sockaddr *)&peer, &size) && peer.sun_family == AF_UNIX &&
+            size > sizeof(sa_family_t) && strncmp(peer.sun_path, "/proc/self/fd/", 14) == 0) {
             fd = i;
             (void)shutdown(fd, SHUT_RDWR);
         }

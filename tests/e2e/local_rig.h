@@ -71,7 +71,7 @@ void rig_await_file(struct rig *rig, const char *path, long bytes);
 void rig_await_gone(struct rig *rig, pid_t pid);
 
 pid_t rig_supervisor(const struct rig *rig);
-pid_t rig_pid_in(const char *path); /* the number that the file holds */
+pid_t rig_pid_in(const char *path);               /* the number that the file holds */
 char *rig_read(const char *path, size_t *length); /* the caller frees it; NULL: none */
 
 #endif

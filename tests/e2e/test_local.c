@@ -6,7 +6,7 @@
 #include "broker/core/limits.h"
 
 #include <criterion/criterion.h>
-#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +22,13 @@ static char *path_in(const struct rig *rig, const char *name)
     return xasprintf("%s/%s", rig->state_dir, name);
 }
 
+static void touch(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    cr_assert_geq(fd, 0);
+    close(fd);
+}
+
 static struct report run_job(struct rig *rig, struct rig_job job)
 {
     struct attempt_ref ref = rig_submit(rig, &job);
@@ -32,7 +39,8 @@ static pid_t keeper_of(const struct rig *rig, const struct attempt_ref *ref)
 {
     char path[256];
     int pid = 0;
-    (void)snprintf(path, sizeof path, "%s/jobs/%s-%d/run.json", rig->dir, ref->job_id, ref->attempt);
+    (void)snprintf(path, sizeof path, "%s/jobs/%s-%d/run.json", rig->dir, ref->job_id,
+                   ref->attempt);
     char *text = rig_read(path, NULL);
     cr_assert_not_null(text);
     cr_assert_eq(sscanf(text, "{\"pid\":%d", &pid), 1);
@@ -73,7 +81,8 @@ Test(local, exit_codes_and_signals)
     struct report killed = run_job(&rig, (struct rig_job){.run = "kill -KILL $$"});
     cr_expect_eq(killed.outcome, OUTCOME_SIGNAL);
     cr_expect_eq(killed.signal, SIGKILL);
-    struct report words = run_job(&rig, (struct rig_job){.command = {(char *)"sh", (char *)"-c", (char *)"exit 3"}});
+    struct report words =
+        run_job(&rig, (struct rig_job){.command = {(char *)"sh", (char *)"-c", (char *)"exit 3"}});
     cr_expect_eq(words.exit_code, 3);
     rig_close(&rig);
 }
@@ -96,10 +105,11 @@ Test(local, environment_and_directory)
     struct rig rig;
     rig_open(&rig, 4000, 1024 * mib);
     struct rig_job job = {
-        .run = "echo $GREETING $TIELINE_JOB $TIELINE_ATTEMPT $TIELINE_PLACE $TIELINE_CLUSTER "
-               "$TIELINE_OWNER $TIELINE_CPUS $TIELINE_MEMORY_MIB $TIELINE_GPUS; "
-               "test -n \"$HOME$USER\" && test -n \"$PATH\" && test -n \"$SHELL\" && ls -A | wc -l && "
-               "pwd; cat; ls /proc/self/fd | wc -l",
+        .run =
+            "echo $GREETING $TIELINE_JOB $TIELINE_ATTEMPT $TIELINE_PLACE $TIELINE_CLUSTER "
+            "$TIELINE_OWNER $TIELINE_CPUS $TIELINE_MEMORY_MIB $TIELINE_GPUS; "
+            "test -n \"$HOME$USER\" && test -n \"$PATH\" && test -n \"$SHELL\" && ls -A | wc -l && "
+            "pwd; cat; ls /proc/self/fd | wc -l",
         .cpus = 1500};
     struct attempt_ref ref = rig_submit(&rig, &job);
     (void)rig_await(&rig, &ref, REPORT_ENDED);
@@ -119,7 +129,8 @@ Test(local, output_is_read_while_it_runs)
     rig_open(&rig, 4000, 1024 * mib);
     char *go = path_in(&rig, "go");
     char *run = xasprintf("printf 'one\\n\\000\\377'; while ! test -e %s; do sleep 0.02; done; "
-                          "echo two >&2", go);
+                          "echo two >&2",
+                          go);
     struct attempt_ref ref = rig_submit(&rig, &(struct rig_job){.run = run});
     (void)rig_await(&rig, &ref, REPORT_RUNNING);
     struct rig_result log = rig_log(&rig, &ref, 0);
@@ -131,7 +142,7 @@ Test(local, output_is_read_while_it_runs)
     cr_expect_arr_eq(log.text, "one\n\0\377", 6);
     cr_expect_not(log.log_complete);
     free(log.text);
-    cr_assert_not_null(freopen(go, "w", stdin));
+    touch(go);
     (void)rig_await(&rig, &ref, REPORT_ENDED);
     log = rig_log(&rig, &ref, 6);
     cr_expect_str_eq(log.text, "two\n");
@@ -231,7 +242,8 @@ Test(local, supervisor_is_killed_while_jobs_run)
     rig_open(&rig, 2000, 1024 * mib);
     char *file = path_in(&rig, "lines");
     char *go = path_in(&rig, "go");
-    char *run = xasprintf("echo a >> %s; while ! test -e %s; do sleep 0.02; done; exit 5", file, go);
+    char *run =
+        xasprintf("echo a >> %s; while ! test -e %s; do sleep 0.02; done; exit 5", file, go);
     char *quick = xasprintf("echo a >> %s; sleep 0.2; exit 9", file);
     struct attempt_ref runs = rig_submit(&rig, &(struct rig_job){.run = run});
     struct attempt_ref ends = rig_submit(&rig, &(struct rig_job){.run = quick});
@@ -245,7 +257,7 @@ Test(local, supervisor_is_killed_while_jobs_run)
     cr_expect_eq(rig_await(&rig, &runs, REPORT_RUNNING).state, REPORT_RUNNING);
     cr_expect_eq(rig_await(&rig, &waits, REPORT_PENDING).state, REPORT_PENDING);
     cr_expect_neq(rig_supervisor(&rig), first);
-    cr_assert_not_null(freopen(go, "w", stdin));
+    touch(go);
     cr_expect_eq(rig_await(&rig, &runs, REPORT_ENDED).exit_code, 5);
     cr_expect_eq(rig_await(&rig, &waits, REPORT_ENDED).exit_code, 9);
     cr_expect_eq(lines_in(file), 3, "each ran once");
@@ -314,7 +326,8 @@ Test(local, cancel_kills_what_ignores_term)
     rig_open(&rig, 4000, 1024 * mib);
     char *file = path_in(&rig, "pid");
     char *run = xasprintf("trap '' TERM; setsid sh -c \"trap '' TERM; echo \\$\\$ > %s; "
-                          "while :; do sleep 1; done\" & while :; do sleep 1; done", file);
+                          "while :; do sleep 1; done\" & while :; do sleep 1; done",
+                          file);
     struct attempt_ref ref = rig_submit(&rig, &(struct rig_job){.run = run});
     rig_await_file(&rig, file, 2);
     int64_t begin = clock_mono_ms(rig.clock);
@@ -334,8 +347,8 @@ Test(local, polite_job_may_clean_up_when_cancelled)
     struct rig rig;
     rig_open(&rig, 4000, 1024 * mib);
     char *ready = path_in(&rig, "ready");
-    char *run = xasprintf("trap 'echo bye; exit 0' TERM; echo x > %s; while :; do sleep 0.05; done",
-                          ready);
+    char *run =
+        xasprintf("trap 'echo bye; exit 0' TERM; echo x > %s; while :; do sleep 0.05; done", ready);
     struct attempt_ref ref = rig_submit(&rig, &(struct rig_job){.run = run});
     rig_await_file(&rig, ready, 2);
     cr_expect_eq(rig_cancel(&rig, &ref).result, ADAPTER_OK);
@@ -343,7 +356,8 @@ Test(local, polite_job_may_clean_up_when_cancelled)
     cr_expect_eq(report.outcome, OUTCOME_CANCELLED);
     cr_expect_eq(report.exit_code, 0);
     struct rig_result log = rig_log(&rig, &ref, 0);
-    cr_expect_str_eq(log.text, "bye\n");
+    /* Its shell may also say that a child of it was terminated: all of the tree is asked. */
+    cr_expect(strstr(log.text, "bye\n"), "%s", log.text);
     free(log.text);
     cr_expect_eq(rig_cancel(&rig, &ref).result, ADAPTER_OK, "gone already");
     free(run);
@@ -407,10 +421,11 @@ Test(local, slots_are_given_first_come_first_served)
     cr_expect_eq(rig_await(&rig, &big, REPORT_ENDED).outcome, OUTCOME_CANCELLED);
     (void)rig_await(&rig, &small, REPORT_RUNNING);
     struct attempt_ref ref = rig_ref(&rig, 1);
-    struct rig_result never = rig_submit_ref(&rig, &ref, &(struct rig_job){.run = run, .cpus = 2500});
+    struct rig_result never =
+        rig_submit_ref(&rig, &ref, &(struct rig_job){.run = run, .cpus = 2500});
     cr_expect_eq(never.result, ADAPTER_FAILED);
     cr_expect_str_eq(never.err.text, "it needs 2.5 CPUs, 'big' gives away 2");
-    cr_assert_not_null(freopen(go, "w", stdin));
+    touch(go);
     (void)rig_await(&rig, &first, REPORT_ENDED);
     (void)rig_await(&rig, &small, REPORT_ENDED);
     (void)rig_await(&rig, &there, REPORT_ENDED);
@@ -438,7 +453,7 @@ Test(local, three_hundred_short_jobs, .timeout = 120)
         cr_assert_eq(report.exit_code, 0);
     }
     int64_t took = clock_mono_ms(rig.clock) - begin;
-    cr_log_warn("%d jobs in %" PRId64 " ms", JOBS, took);
+    (void)fprintf(stderr, "%d jobs in %" PRId64 " ms\n", JOBS, took);
     cr_expect_eq(lines_in(file), JOBS);
     for (int i = 0; i < JOBS; i++) {
         rig_forget(&rig, &refs[i]);

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { RULES_MAX = 64, RECORDS_MAX = 4096, CONNECTIONS_MAX = 4096, REQUEST_MAX = 4 << 20 };
+enum { RULES_MAX = 64, RECORDS_MAX = 4096, CONNECTIONS_MAX = 4096, REQUEST_MAX = 16 << 20 };
 
 struct rule {
     char *what;
@@ -42,7 +42,7 @@ struct peer {
     struct nasty *server;
     int slot, fd;
     char *buffer;
-    size_t have;
+    size_t have, room;
 };
 
 static void die(const char *what)
@@ -86,13 +86,24 @@ static size_t whole(const struct peer *peer)
     return peer->have >= head + body ? head + body : 0;
 }
 
+static void grow(struct peer *peer)
+{
+    if (peer->have < peer->room) {
+        return;
+    }
+    peer->room = peer->room * 2 + 4096;
+    peer->buffer = peer->room < REQUEST_MAX ? realloc(peer->buffer, peer->room + 1) : NULL;
+    if (!peer->buffer) {
+        die("grow");
+    }
+}
+
 static size_t read_request(struct peer *peer)
 {
     size_t length;
     while (!(length = whole(peer))) {
-        ssize_t n = peer->have < REQUEST_MAX
-                        ? recv(peer->fd, peer->buffer + peer->have, REQUEST_MAX - peer->have, 0)
-                        : 0;
+        grow(peer);
+        ssize_t n = recv(peer->fd, peer->buffer + peer->have, peer->room - peer->have, 0);
         if (n <= 0) {
             return 0;
         }
@@ -202,7 +213,7 @@ static void *accept_all(void *arg)
     int fd;
     while ((fd = accept(server->fd, NULL, NULL)) >= 0) {
         struct peer *peer = calloc(1, sizeof *peer);
-        if (!peer || !(peer->buffer = calloc(1, REQUEST_MAX + 1))) {
+        if (!peer) {
             die("calloc");
         }
         peer->server = server;

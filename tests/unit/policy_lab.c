@@ -1,4 +1,4 @@
-#include "policy_lab.h"
+#include "tests/unit/policy_lab.h"
 
 #include "broker/core/alloc.h"
 

@@ -190,7 +190,8 @@ void got_events(struct got *got, struct suite *suite, const char *id, int64_t af
     cr_assert_eq(got->err.code, ERROR_NONE, "%s", got->err.text);
 }
 
-void got_docs(struct got *got, struct suite *suite, enum store_table table, const char *id, int limit)
+void got_docs(struct got *got, struct suite *suite, enum store_table table, const char *id,
+              int limit)
 {
     *got = (struct got){0};
     suite->store->ops->docs(suite->store, table, id, limit, got_done, got);

@@ -82,21 +82,23 @@ void store_suite_gives_rows_back(struct suite *suite)
     (void)put_event(&put, EVENT_DRAIN, "hpc/gpu", 0, T0 + 6);
     put_now(&put, suite);
     got_jobs(&got, suite, &(struct store_filter){.limit = 10});
-    expect_text(got.rows,
-                "[{\"id\":\"j00000000100000a\",\"owner\":\"ada\",\"team\":\"red\",\"class\":\"batch\","
-                "\"name\":\"train\",\"state\":\"queued\",\"place\":\"\",\"attempt\":0,"
-                "\"submitted_ms\":1790000000005,\"finished_ms\":0,"
-                "\"row\":{\"state\":\"queued\",\"id\":\"j00000000100000a\"},"
-                "\"submit\":{\"of\":\"j00000000100000a\",\"n\":7}}]");
+    expect_text(
+        got.rows,
+        "[{\"id\":\"j00000000100000a\",\"owner\":\"ada\",\"team\":\"red\",\"class\":\"batch\","
+        "\"name\":\"train\",\"state\":\"queued\",\"place\":\"\",\"attempt\":0,"
+        "\"submitted_ms\":1790000000005,\"finished_ms\":0,"
+        "\"row\":{\"state\":\"queued\",\"id\":\"j00000000100000a\"},"
+        "\"submit\":{\"of\":\"j00000000100000a\",\"n\":7}}]");
     cr_assert(!got.more);
     got_fini(&got);
     got_events(&got, suite, NULL, 0, 10);
-    expect_text(got.rows,
-                "[{\"v\":1,\"seq\":1,\"at_ms\":1790000000005,\"stream\":\"job\",\"kind\":\"submit\","
-                "\"id\":\"j00000000100000a\",\"attempt\":0,"
-                "\"data\":{\"of\":\"j00000000100000a\",\"n\":7}},"
-                "{\"v\":1,\"seq\":2,\"at_ms\":1790000000006,\"stream\":\"cluster\",\"kind\":\"drain\","
-                "\"id\":\"hpc/gpu\",\"attempt\":0,\"data\":{\"of\":\"hpc/gpu\",\"n\":7}}]");
+    expect_text(
+        got.rows,
+        "[{\"v\":1,\"seq\":1,\"at_ms\":1790000000005,\"stream\":\"job\",\"kind\":\"submit\","
+        "\"id\":\"j00000000100000a\",\"attempt\":0,"
+        "\"data\":{\"of\":\"j00000000100000a\",\"n\":7}},"
+        "{\"v\":1,\"seq\":2,\"at_ms\":1790000000006,\"stream\":\"cluster\",\"kind\":\"drain\","
+        "\"id\":\"hpc/gpu\",\"attempt\":0,\"data\":{\"of\":\"hpc/gpu\",\"n\":7}}]");
     cr_assert(!got.more);
     got_fini(&got);
 }
@@ -184,7 +186,9 @@ void store_suite_filters_jobs(struct suite *suite)
         {"until", {.until_ms = T0 + 20, .limit = 9}, "321"},
         {"both", {.since_ms = T0 + 10, .until_ms = T0 + 30, .limit = 9}, "432"},
         {"many", {.owner = "ada", .state = "live", .name = "two", .since_ms = T0, .limit = 9}, "4"},
-        {"live of an owner since", {.owner = "ada", .state = "live", .since_ms = T0 + 5, .limit = 9}, "4"},
+        {"live of an owner since",
+         {.owner = "ada", .state = "live", .since_ms = T0 + 5, .limit = 9},
+         "4"},
         {"quoting", {.owner = "a'da", .limit = 9}, ""},
         {"cursor", {.cursor = "j00000000300ccaa", .limit = 9}, "21"},
         {"cursor and owner", {.cursor = "j00000000300ccaa", .owner = "ada", .limit = 9}, "1"},
@@ -224,7 +228,8 @@ void store_suite_pages_events(struct suite *suite)
     struct got got;
     put_init(&put);
     for (int i = 0; i < 7; i++) {
-        (void)put_event(&put, EVENT_LATE, i % 2 ? "j000000000000odd" : "j00000000000even", i, T0 + i);
+        (void)put_event(&put, EVENT_LATE, i % 2 ? "j000000000000odd" : "j00000000000even", i,
+                        T0 + i);
     }
     put_now(&put, suite);
     static const struct {
@@ -235,17 +240,22 @@ void store_suite_pages_events(struct suite *suite)
         int64_t last;
         bool more;
     } cases[] = {
-        {NULL, 0, 3, 3, 3, true},       {NULL, 3, 3, 3, 6, true},
-        {NULL, 6, 3, 1, 7, false},      {NULL, 4, 3, 3, 7, false},
-        {NULL, 7, 3, 0, 0, false},      {"j000000000000odd", 0, 2, 2, 4, true},
-        {"j000000000000odd", 4, 2, 1, 6, false}, {"jnone", 0, 2, 0, 0, false},
+        {NULL, 0, 3, 3, 3, true},
+        {NULL, 3, 3, 3, 6, true},
+        {NULL, 6, 3, 1, 7, false},
+        {NULL, 4, 3, 3, 7, false},
+        {NULL, 7, 3, 0, 0, false},
+        {"j000000000000odd", 0, 2, 2, 4, true},
+        {"j000000000000odd", 4, 2, 1, 6, false},
+        {"jnone", 0, 2, 0, 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         got_events(&got, suite, cases[i].id, cases[i].after, cases[i].limit);
         size_t count = json_array_size(got.rows);
         json_t *last = count ? json_array_get(got.rows, count - 1) : NULL;
         cr_expect_eq(count, cases[i].count, "case %zu: %zu", i, count);
-        cr_expect_eq(json_integer_value(json_object_get(last, "seq")), cases[i].last, "case %zu", i);
+        cr_expect_eq(json_integer_value(json_object_get(last, "seq")), cases[i].last, "case %zu",
+                     i);
         cr_expect_eq(got.more, cases[i].more, "case %zu", i);
         got_fini(&got);
     }
@@ -351,14 +361,10 @@ void store_suite_keeps_documents(struct suite *suite)
         const char *texts;
         bool more;
     } cases[] = {
-        {STORE_META, "burst", 1, "three", false},
-        {STORE_META, NULL, 9, "three two", false},
-        {STORE_META, NULL, 1, "three", true},
-        {STORE_META, "none", 9, "", false},
-        {STORE_POLICIES, NULL, 9, "", false},
-        {STORE_SIGNALS, "hpc", 9, "20 10", false},
-        {STORE_SIGNALS, "hpc", 1, "20", true},
-        {STORE_SIGNALS, NULL, 2, "30 20", true},
+        {STORE_META, "burst", 1, "three", false}, {STORE_META, NULL, 9, "three two", false},
+        {STORE_META, NULL, 1, "three", true},     {STORE_META, "none", 9, "", false},
+        {STORE_POLICIES, NULL, 9, "", false},     {STORE_SIGNALS, "hpc", 9, "20 10", false},
+        {STORE_SIGNALS, "hpc", 1, "20", true},    {STORE_SIGNALS, NULL, 2, "30 20", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct got got;
@@ -464,15 +470,16 @@ void store_suite_loads_what_a_restart_needs(struct suite *suite)
         struct told told = {0};
         struct error err = {0};
         cr_assert_eq(load(suite, &told, &err), 0, "%s", err.text);
-        cr_assert_str_eq(told.text,
-                         "meta m1 one\n"
-                         "meta m2 two\n"
-                         "policy aa p1\n"
-                         "decision d2 new\n"
-                         "submit {\"state\":\"active\",\"id\":\"j000000002000002\"} 1 j000000002000002\n"
-                         "submit {\"state\":\"queued\",\"id\":\"j000000001000001\"} 2 j000000001000001\n"
-                         "tombstone t3 6 t3\n"
-                         "tombstone t1 10 t1\n");
+        cr_assert_str_eq(
+            told.text,
+            "meta m1 one\n"
+            "meta m2 two\n"
+            "policy aa p1\n"
+            "decision d2 new\n"
+            "submit {\"state\":\"active\",\"id\":\"j000000002000002\"} 1 j000000002000002\n"
+            "submit {\"state\":\"queued\",\"id\":\"j000000001000001\"} 2 j000000001000001\n"
+            "tombstone t3 6 t3\n"
+            "tombstone t1 10 t1\n");
         suite->reopen(suite);
     }
 }

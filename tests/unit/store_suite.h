@@ -79,7 +79,7 @@ struct put {
         int64_t seq;
         char existing[ID_SIZE];
         bool same_body;
-    } *items;
+    } * items;
 };
 extern int put_completions; /* since the process started: orders completions */
 
@@ -112,7 +112,8 @@ void got_fini(struct got *got);
 /* Reads and waits. */
 void got_jobs(struct got *got, struct suite *suite, const struct store_filter *filter);
 void got_events(struct got *got, struct suite *suite, const char *id, int64_t after_seq, int limit);
-void got_docs(struct got *got, struct suite *suite, enum store_table table, const char *id, int limit);
+void got_docs(struct got *got, struct suite *suite, enum store_table table, const char *id,
+              int limit);
 
 /* Runs a seeded load of every kind of item, with reopenings and pruning, and gives all that can be
  * read afterwards as one text: two stores must give the same. The caller frees it. */

@@ -168,9 +168,9 @@ void store_suite_prunes(struct suite *suite)
 {
     struct put put;
     put_init(&put);
-    (void)put_submit(&put, "j000000001000001", "ada", T0);          /* old and finished */
+    (void)put_submit(&put, "j000000001000001", "ada", T0);            /* old and finished */
     (void)put_submit(&put, "j000000002000002", "ada", T0 + 5 * HOUR); /* young and finished */
-    (void)put_submit(&put, "j000000003000003", "ada", T0 + HOUR);   /* old and live */
+    (void)put_submit(&put, "j000000003000003", "ada", T0 + HOUR);     /* old and live */
     (void)put_event(&put, EVENT_UP, "hpc", 0, T0);
     (void)put_event(&put, EVENT_BURST_STATE, "j000000001000001", 0, T0); /* of another stream */
     (void)put_doc(&put, STORE_DECISIONS, "d1", T0, "older than all");
@@ -186,8 +186,8 @@ void store_suite_prunes(struct suite *suite)
     struct got got;
     got_events(&got, suite, "j000000001000001", 0, 10);
     cr_assert_eq(json_array_size(got.rows), 1);
-    cr_assert_str_eq(
-        json_string_value(json_object_get(json_array_get(got.rows, 0), "stream")), "burst");
+    cr_assert_str_eq(json_string_value(json_object_get(json_array_get(got.rows, 0), "stream")),
+                     "burst");
     got_fini(&got);
     cr_assert_eq(count_events(suite), 5);
     got_docs(&got, suite, STORE_DECISIONS, NULL, 10);
@@ -272,7 +272,8 @@ void store_suite_bounds_appends(struct suite *suite)
     put_append_ok(&facts, suite);
     cr_assert_eq(put_append(&more, suite, &err), -1);
     cr_assert_eq(err.code, ERROR_TOO_MANY);
-    cr_assert_str_eq(err.text, "16384 events wait for the disk; with 1 more it would be over 16384");
+    cr_assert_str_eq(err.text,
+                     "16384 events wait for the disk; with 1 more it would be over 16384");
     put_wait(&facts, suite);
     cr_assert(full.done);
     cr_assert_eq(full.err.code, ERROR_NONE, "%s", full.err.text);
@@ -499,7 +500,8 @@ static uint32_t load_random(struct load *load, uint32_t below)
 
 static void load_id(struct load *load, bool fresh, char id[ID_SIZE])
 {
-    int n = fresh || load->jobs == 0 ? ++load->jobs : 1 + (int)load_random(load, (uint32_t)load->jobs);
+    int n =
+        fresh || load->jobs == 0 ? ++load->jobs : 1 + (int)load_random(load, (uint32_t)load->jobs);
     (void)snprintf(id, ID_SIZE, "j%09d%06d", n, n * 37 % 1000);
 }
 
@@ -540,8 +542,9 @@ static void add_put(struct strbuf *out, struct put *put)
 {
     strbuf_printf(out, "%s", put->err.text);
     for (size_t i = 0; i < put->count; i++) {
-        strbuf_printf(out, " %d:%lld:%s:%d", (int)put->items[i].result, (long long)put->items[i].seq,
-                      put->items[i].existing, put->items[i].same_body);
+        strbuf_printf(out, " %d:%lld:%s:%d", (int)put->items[i].result,
+                      (long long)put->items[i].seq, put->items[i].existing,
+                      put->items[i].same_body);
     }
     strbuf_puts(out, "\n");
     put_fini(put);

@@ -1,5 +1,5 @@
 /* Decisions: every sentence that removes a place, tiers in order, and what must hold for any of them. */
-#include "policy_lab.h"
+#include "tests/unit/policy_lab.h"
 
 #include "broker/core/alloc.h"
 
@@ -237,8 +237,8 @@ Test(decide, rent_needs_a_budget_and_a_price)
     RULES_AT(lab->rules.budgets, struct budget_rule, 0)->match.team = lab_texts(lab, "ml");
     expect_row(lab, "aws/spot", VERDICT_REMOVED, "rent needs a budget, none counts this job here");
     RULES_AT(lab->rules.budgets, struct budget_rule, 0)->match.team.count = 0;
-    strcpy(shapes[0].price.currency, "CHF");
-    strcpy(shapes[1].price.currency, "CHF");
+    copy_text(shapes[0].price.currency, CURRENCY_SIZE, "CHF");
+    copy_text(shapes[1].price.currency, CURRENCY_SIZE, "CHF");
     expect_row(lab, "aws/spot", VERDICT_REMOVED,
                "rent price in CHF has no rate in the policy: no rent there");
     shapes[0].price.currency[0] = shapes[1].price.currency[0] = '\0';
@@ -388,9 +388,16 @@ Test(decide, none_left_says_for_what_it_waits)
     site.own->places = lab_texts(lab, "hpc/cpu");
     fill_own(lab, 2);
     expect_chosen(lab, "",
-                  "0 of 6 places can take it now, 3 later: 2 CPUs free, 4 needed; our 2 waiting "
-                  "slots at hpc/cpu are taken; burst overflow is closed (12 pending, opens over "
-                  "50)");
+                  "0 of 6 places can take it now, 3 later: our 2 waiting slots at hpc/cpu are "
+                  "taken; burst overflow is closed (12 pending, opens over 50)");
+    lab->bursts[0].facts = NULL;
+    site.own->places = lab_texts(lab, "hpc/cpu k8s edge");
+    lab_view(lab, "k8s/ci")->drained = true;
+    lab->places[0][0].max_waiting = 1; /* the numbers differ, the reason does not */
+    expect_chosen(lab, "",
+                  "0 of 6 places can take it now, 5 later: our waiting slots at hpc/cpu, edge are "
+                  "taken; burst overflow is closed; k8s/ci: drained");
+    site.own->places = lab_texts(lab, "hpc/cpu");
     lab->bursts[0].state = BURST_CLOSING;
     lab_view(lab, "hpc/cpu")->drained = true;
     expect_chosen(lab, "",
@@ -518,6 +525,24 @@ Test(decide, impossible_needs_name_the_nearest_place)
     lab_destroy(lab);
 }
 
+Test(decide, impossible_gpus)
+{
+    struct own_first site = own_first();
+    struct lab *lab = site.lab;
+    lab->spec.needs.gpus = CPU;
+    lab->spec.needs.gpu = lab_texts(lab, "h100");
+    expect_impossible(lab, "no place could ever run this: hpc/gpu: a100-80 is not among h100", "");
+    lab_view(lab, "hpc/gpu")->condition.gpu_count = 0;
+    lab_view(lab, "hpc/gpu")->condition.total.gpus = 0;
+    lab->places[3][0].nodes.count = lab->places[3][1].nodes.count = 0;
+    lab_view(lab, "aws/spot")->condition.total.gpus = 0;
+    lab_view(lab, "aws/on-demand")->condition.total.gpus = 0;
+    expect_impossible(lab, "no place has any GPU", "/needs/gpus");
+    lab->federation.place_count = 0;
+    expect_impossible(lab, "no place is configured", "");
+    lab_destroy(lab);
+}
+
 Test(decide, impossible_times_and_wishes)
 {
     struct own_first site = own_first();
@@ -533,6 +558,43 @@ Test(decide, impossible_times_and_wishes)
                       "no place could ever run this: hpc/cpu: the job requires planet = mars, here "
                       "it is not set",
                       "");
+    lab_destroy(lab);
+}
+
+/* The figures of docs/deciding.md. */
+Test(decide, the_worked_example_of_the_page)
+{
+    static const struct {
+        const char *place;
+        enum verdict verdict;
+        int64_t terms[TERM_COUNT], sum;
+    } rows[] = {
+        {"aws/spot", VERDICT_CHOSEN, {22847, 0, 0, 228, 16}, 23092},
+        {"aws/on-demand", VERDICT_DEARER, {59493, 0, 0, 0, 48}, 59541},
+        {"hpc/cpu", VERDICT_FULL, {0, 2246, 1183, 0, 1645}, 5075},
+        {"k8s/ci", VERDICT_FULL, {0, 1997, 0, 0, 1425}, 3422},
+    };
+    struct own_first site = own_first();
+    struct lab *lab = site.lab;
+    lab->bursts[0].state = BURST_OPEN;
+    use_up(lab, "hpc/cpu", 2, 0);
+    use_up(lab, "k8s/ci", 6, 0);
+    use_up(lab, "edge", 8, 0);
+    lab_view(lab, "hpc/cpu")->condition.waiting = 28;
+    lab_view(lab, "aws/spot")->health = SHARE_ONE * 95 / 100;
+    lab_view(lab, "aws/spot")->rented_nodes = 8000;
+    struct decision decision = lab_decide(lab);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct verdict_row *row = lab_row(&decision, rows[i].place);
+        cr_assert_eq(row->verdict, rows[i].verdict);
+        for (int t = 0; t < TERM_COUNT; t++) {
+            cr_assert_eq(scale_near(row->terms[t], 1, 1000), rows[i].terms[t], "%s %s: %ld",
+                         rows[i].place, term_name((enum term_kind)t), (long)row->terms[t]);
+        }
+        cr_assert_eq(scale_near(row->sum, 1, 1000), rows[i].sum);
+    }
+    cr_assert_eq(scale_near(lab_row(&decision, "aws/spot")->booked, 1, 1000), 27416);
+    decision_fini(&decision);
     lab_destroy(lab);
 }
 

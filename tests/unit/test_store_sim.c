@@ -1,6 +1,7 @@
 /* test_store_sim.c - the simulated store: the common suite, its faults, and that it repeats itself. */
+#include "broker/sim/clock_sim.h"
+#include "broker/sim/store_disk.h"
 #include "broker/sim/store_sim.h"
-#include "tests/unit/clock_manual.h"
 #include "tests/unit/store_suite.h"
 
 #include "broker/core/alloc.h"
@@ -20,7 +21,7 @@ struct bench {
 
 static void turn(struct suite *suite)
 {
-    cr_assert(clock_manual_step(suite->clock), "the store waits for nothing");
+    cr_assert(clock_sim_step(suite->clock), "the store waits for nothing");
 }
 
 static void reopen(struct suite *suite)
@@ -41,7 +42,7 @@ static struct suite *bench_open(uint64_t seed)
     bench->seed = seed;
     bench->disk = disk_create();
     bench->suite = (struct suite){
-        .clock = clock_manual_create(T0, seed), .turn = turn, .reopen = reopen, .arg = bench};
+        .clock = clock_sim_create(T0, seed), .turn = turn, .reopen = reopen, .arg = bench};
     reopen(&bench->suite);
     return &bench->suite;
 }
@@ -58,7 +59,7 @@ static void suite_close(struct suite *suite)
         suite->store->ops->close(suite->store);
     }
     disk_destroy(bench->disk);
-    clock_manual_destroy(suite->clock);
+    clock_sim_destroy(suite->clock);
     free(bench);
 }
 
@@ -81,7 +82,8 @@ static char *trace(uint64_t seed)
         struct put put;
         put_up(&put, suite);
         put_wait(&put, suite);
-        char *longer = xasprintf("%s %lld", text ? text : "", (long long)clock_mono_ms(suite->clock));
+        char *longer =
+            xasprintf("%s %lld", text ? text : "", (long long)clock_mono_ms(suite->clock));
         free(text);
         text = longer;
         put_fini(&put);
@@ -155,13 +157,13 @@ Test(store_sim, recovers_without_appends)
     put_up(&put, suite);
     put_wait(&put, suite);
     put_fini(&put);
-    clock_manual_pass(suite->clock, 2500);
+    clock_sim_pass(suite->clock, 2500);
     suite->store->ops->stats(suite->store, &stats);
     cr_assert(stats.failing);
-    clock_manual_pass(suite->clock, 1000);
+    clock_sim_pass(suite->clock, 1000);
     suite->store->ops->stats(suite->store, &stats);
     cr_assert(!stats.failing);
-    cr_assert(!clock_manual_step(suite->clock), "a healthy idle store sets no timers");
+    cr_assert(!clock_sim_step(suite->clock), "a healthy idle store sets no timers");
     suite_close(suite);
 }
 
@@ -172,7 +174,7 @@ Test(store_sim, stalls)
     int64_t start_ms = clock_mono_ms(suite->clock);
     put_up(&put, suite);
     store_sim_stall(suite->store, 5000);
-    clock_manual_pass(suite->clock, 4999);
+    clock_sim_pass(suite->clock, 4999);
     cr_assert(!put.done);
     put_wait(&put, suite);
     cr_assert_eq(clock_mono_ms(suite->clock), start_ms + 5000);

@@ -1,9 +1,10 @@
 /* Cost terms: the figures of the worked examples, and what must hold for every sum. */
-#include "policy_lab.h"
+#include "tests/unit/policy_lab.h"
+
+#include "broker/core/alloc.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
-#include <string.h>
 
 #define NANO(units) ((double)(units)*1e9)
 
@@ -78,7 +79,7 @@ Test(terms, power_is_nothing_without_a_tariff_or_a_rate)
     struct lab *lab = lab_site();
     lab->places[0][0].electricity.currency[0] = '\0';
     cr_assert_eq(price(lab, "hpc/cpu").terms[TERM_POWER], 0);
-    strcpy(lab->places[0][1].electricity.currency, "CHF");
+    copy_text(lab->places[0][1].electricity.currency, CURRENCY_SIZE, "CHF");
     cr_assert_eq(price(lab, "hpc/gpu").terms[TERM_POWER], 0);
     lab_destroy(lab);
 }
@@ -239,7 +240,8 @@ static void random_place(struct lab *lab, uint64_t *seed)
     view->health = lab_range(seed, 0, SHARE_ONE);
     lab->places[0][0].power.cpu = lab_range(seed, 0, 20000);
     lab->places[0][0].electricity.nano = lab_range(seed, -MONEY_UNIT / 10, MONEY_UNIT);
-    lab_job(lab, lab_range(seed, 1, 64), lab_range(seed, 1, 256), lab_range(seed, 1, 3000));
+    int64_t cpus = lab_range(seed, 1, 64), gib = lab_range(seed, 1, 256);
+    lab_job(lab, cpus, gib, lab_range(seed, 1, 3000));
 }
 
 /* What makes one term dearer makes the sum dearer and no other term. */

@@ -1,5 +1,5 @@
 /* Expected waits: the known values of queueing theory, and what a place's board says. */
-#include "policy_lab.h"
+#include "tests/unit/policy_lab.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -136,7 +136,8 @@ Test(wait, property_monotone_in_what_is_ahead)
             lab_range(&seed, 0, 1) ? -1 : lab_range(&seed, 0, 2000) * CPU;
         view->service_ms = lab_range(&seed, 1, 10 * HOUR);
         view->unseen.cpus = lab_range(&seed, 0, 64) * CPU;
-        lab_job(lab, lab_range(&seed, 1, 64), lab_range(&seed, 1, 200), lab_range(&seed, 1, 600));
+        int64_t cpus = lab_range(&seed, 1, 64), gib = lab_range(&seed, 1, 200);
+        lab_job(lab, cpus, gib, lab_range(&seed, 1, 600));
         int64_t before = wait_at(lab, "hpc/cpu");
         view->unseen.cpus += lab_range(&seed, 0, 8) * CPU;
         view->condition.waiting += lab_range(&seed, 0, 8);

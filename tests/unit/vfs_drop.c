@@ -173,8 +173,8 @@ static int drop_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
     struct drop_file *self = self_of(file);
     pthread_mutex_lock(&drop.mutex);
-    int code = change_fails() ? SQLITE_IOERR_TRUNCATE
-                              : self->real->pMethods->xTruncate(self->real, size);
+    int code =
+        change_fails() ? SQLITE_IOERR_TRUNCATE : self->real->pMethods->xTruncate(self->real, size);
     pthread_mutex_unlock(&drop.mutex);
     return code;
 }
@@ -404,8 +404,8 @@ static void restore(const struct state *state)
         return;
     }
     int file = open(state->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0 || write(file, state->durable, state->durable_length) !=
-                        (ssize_t)state->durable_length) {
+    if (file < 0 ||
+        write(file, state->durable, state->durable_length) != (ssize_t)state->durable_length) {
         broken(state->path);
     }
     (void)close(file);

@@ -1,4 +1,4 @@
-/* decide.c - one decision from first filter to summary, and whether a job is possible at all. */
+/* decision.c - one decision from first filter to summary (decide.h), and whether a job is possible. */
 #include "policy/decide.h"
 
 #include "policy/internal.h"
@@ -68,6 +68,9 @@ void decision_fini(struct decision *decision)
     decision->chosen = -1;
 }
 
+static const char *const pointers[AMOUNT_COUNT] = {"/needs/cpus", "/needs/memory", "/needs/gpus",
+                                                   "/time/limit"};
+
 /* have/need as millionths: how near a place came. */
 static int64_t nearness(const struct shortage *shortage)
 {
@@ -76,8 +79,6 @@ static int64_t nearness(const struct shortage *shortage)
 
 static int impossible_amount(const struct shortage *nearest, const char *place, struct error *err)
 {
-    static const char *const pointers[] = {"/needs/cpus", "/needs/memory", "/needs/gpus",
-                                           "/time/limit"};
     char need[AMOUNT_TEXT_SIZE], have[AMOUNT_TEXT_SIZE];
     amount_figure(nearest->amount, nearest->have, have);
     if (nearest->amount == AMOUNT_TIME) {
@@ -91,36 +92,62 @@ static int impossible_amount(const struct shortage *nearest, const char *place, 
     return -1;
 }
 
+struct reasons { /* why no place could run it */
+    struct shortage nearest;
+    const struct place *place; /* of it; NULL: no place lacks an amount alone */
+    const struct place *other; /* the first that says no for another reason */
+    char why[WHY_SIZE];
+};
+
+static void reasons_add(struct reasons *reasons, const struct verdict_row *row,
+                        const struct shortage *shortage)
+{
+    if (!shortage->is_amount && !reasons->other) {
+        reasons->other = row->place;
+        copy_text(reasons->why, sizeof reasons->why, row->why);
+    }
+    if (shortage->is_amount &&
+        (!reasons->place || nearness(shortage) > nearness(&reasons->nearest))) {
+        reasons->nearest = *shortage;
+        reasons->place = row->place;
+    }
+}
+
+/* A figure helps most; a place that has nothing of it says less than any other reason. */
+static int reasons_tell(const struct reasons *reasons, struct error *err)
+{
+    if (reasons->place && reasons->nearest.have > 0) {
+        return impossible_amount(&reasons->nearest, reasons->place->name, err);
+    }
+    if (reasons->other) {
+        return error_set(err, ERROR_IMPOSSIBLE, "no place could ever run this: %s: %s",
+                         reasons->other->name, reasons->why);
+    }
+    if (reasons->place) {
+        error_set(err, ERROR_IMPOSSIBLE, "no place has any %s",
+                  amount_noun(reasons->nearest.amount, 1000));
+        copy_text(err->pointer, sizeof err->pointer, pointers[reasons->nearest.amount]);
+        return -1;
+    }
+    return error_set(err, ERROR_IMPOSSIBLE, "no place is configured");
+}
+
 int decide_possible(const struct view *view, const struct subject *subject, struct error *err)
 {
-    struct shortage nearest = {0}, shortage;
-    const struct place *nearest_place = NULL, *first = NULL;
-    char why[WHY_SIZE] = "no place is configured";
+    struct reasons reasons = {0};
     for (size_t i = 0; i < view->federation->place_count; i++) {
         struct verdict_row row = {0};
+        struct shortage shortage = {0};
         struct option option;
-        bool able;
         option_init(&option, view->federation, &view->places[i], subject, &row);
-        shortage = (struct shortage){0};
-        able = filter_job(&option) && filter_able(&option, view->federation, &shortage);
+        bool able = filter_job(&option) && filter_able(&option, view->federation, &shortage);
         option_fini(&option);
         if (able) {
             return 0;
         }
-        if (!first) {
-            first = row.place;
-            copy_text(why, sizeof why, row.why);
-        }
-        if (shortage.is_amount && (!nearest_place || nearness(&shortage) > nearness(&nearest))) {
-            nearest = shortage;
-            nearest_place = row.place;
-        }
+        reasons_add(&reasons, &row, &shortage);
     }
-    if (nearest_place) {
-        return impossible_amount(&nearest, nearest_place->name, err);
-    }
-    return error_set(err, ERROR_IMPOSSIBLE, "no place could ever run this: %s%s%s",
-                     first ? first->name : "", first ? ": " : "", why);
+    return reasons_tell(&reasons, err);
 }
 
 int decide_wait_step(const struct view *view, const struct subject *subject)
