@@ -280,7 +280,7 @@ int members_create(struct context *context, const struct adapter_env *env, struc
     for (size_t i = 0; i < federation->cluster_count; i++) {
         const struct cluster *cluster = &federation->clusters[i];
         members->items[i].members = members;
-        if (cluster->adapter->open(env, cluster, &members->items[i].adapter, err) < 0) {
+        if (cluster->adapter->open(&members->env, cluster, &members->items[i].adapter, err) < 0) {
             error_prefix(err, "clusters.%s", cluster->name);
             members_destroy(members);
             return -1;

@@ -134,12 +134,14 @@ static int64_t term_power(const struct option *option, const struct rules *rules
 }
 
 /* The exponential price of load: the fuller, the dearer the same share. Of several resources the dearest
- * counts, not the fullest: so the price never falls when one of them fills up. */
+ * counts, not the fullest: so the price never falls when one of them fills up. Above full the price of a
+ * share stays what it is at full: what is promised beyond is the waiting term's matter. */
 static int64_t term_crowd(const struct option *option, int64_t reference)
 {
     double most = 0.0;
     for (int i = 0; i < option->load_count; i++) {
         double used = (double)option->loads[i].used / (double)SHARE_ONE;
+        used = used > 1.0 ? 1.0 : used;
         double then = used + (double)option->loads[i].takes / (double)SHARE_ONE;
         double more = pow(10.0, then) - pow(10.0, used);
         most = more > most ? more : most;

@@ -40,7 +40,7 @@ struct client {
 
 const struct flag client_flags[] = {
     {"url", 0, "URL", false, "the broker: https://HOST, http://HOST:PORT or unix:PATH"},
-    {"state", 0, "DIR", false, "state directory of a broker on this machine"},
+    {"state-dir", 0, "DIR", false, "state directory of a broker on this machine"},
     {"config", 0, "FILE", false, "tieline.yaml of a broker on this machine"},
     {"patience", 0, "TIME", false, "go on so long when the broker does not answer"},
     {.name = NULL},
@@ -173,6 +173,17 @@ static CURLcode transfer(struct client *client)
     return message ? message->data.result : CURLE_FAILED_INIT;
 }
 
+static void set_fault(struct client *client, CURL *easy, CURLcode code)
+{
+    long number = 0;
+    curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &number);
+    if (code == CURLE_COULDNT_CONNECT && number > 0) {
+        copy_text(client->fault, sizeof client->fault, strerror((int)number));
+    } else if (!client->fault[0]) {
+        copy_text(client->fault, sizeof client->fault, curl_easy_strerror(code));
+    }
+}
+
 /* One try. Returns the result of libcurl; status and answer are in client. */
 static CURLcode try_once(struct client *client, const struct call *call)
 {
@@ -195,8 +206,8 @@ static CURLcode try_once(struct client *client, const struct call *call)
     CURLcode code = transfer(client);
     if (code == CURLE_OK) {
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &client->status);
-    } else if (!client->fault[0]) {
-        copy_text(client->fault, sizeof client->fault, curl_easy_strerror(code));
+    } else {
+        set_fault(client, easy, code);
     }
     curl_multi_remove_handle(client->multi, easy);
     curl_easy_cleanup(easy);

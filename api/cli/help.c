@@ -13,7 +13,7 @@ enum { HELP_COLUMN = 28, NAME_SIZE_MAX = 64 };
 static const char environment[] =
     "TIELINE_URL    the broker, as --url\n"
     "TIELINE_TOKEN  token for it; only sent over https or to this machine\n"
-    "TIELINE_STATE  state directory of a broker on this machine, as --state\n"
+    "TIELINE_STATE  state directory of a broker on this machine, as --state-dir\n"
     "TIELINE_CA     file with the certificates to trust\n";
 
 static void flag_words(const struct flag *flag, char *out, size_t size)

@@ -131,7 +131,7 @@ int command_list(struct cli *cli, const struct args *args)
         table_print(&table, 0, terminal_width(stdout), stdout);
     }
     client_close(client);
-    if (more > 0) {
+    if (more > 0 && !text) {
         cli_say("there are more; --limit %" PRId64 " shows them", limit * 10);
     }
     return more < 0 ? cli_fail(&err) : 0;

@@ -44,11 +44,17 @@ const char *config_path_find(const struct args *args)
     return access(DEFAULT_CONFIG, R_OK) == 0 ? DEFAULT_CONFIG : NULL;
 }
 
+/* --state-dir; of commands that are no clients also --state, which means a job's elsewhere. */
 static const char *state_asked(const struct args *args)
 {
-    const char *state = args_get(args, "state");
     const char *env = getenv("TIELINE_STATE");
-    return state && *state ? state : env && *env ? env : NULL;
+    for (size_t i = 0; i < args->given_count; i++) {
+        const struct flag *flag = args->given[i].flag;
+        if (flag->takes && strcmp(flag->takes, "DIR") == 0) {
+            return args->given[i].value;
+        }
+    }
+    return env && *env ? env : NULL;
 }
 
 int federation_find(struct cli *cli, const struct args *args, struct federation **out,

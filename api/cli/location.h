@@ -15,7 +15,7 @@ int location_find(struct cli *cli, const struct args *args, struct location *out
                   struct error *err);
 void location_fini(struct location *location);
 
-/* The folder of the broker: --state, TIELINE_STATE, the configuration's, the default. Caller frees. */
+/* The folder of the broker: --state-dir, TIELINE_STATE, the configuration's, the default. Caller frees. */
 char *state_dir_find(struct cli *cli, const struct args *args);
 /* The configuration that a command means: --config, else DEFAULT_CONFIG when it is there, else NULL. */
 const char *config_path_find(const struct args *args);

@@ -24,7 +24,9 @@ void put_fini(struct put *put)
 static struct store_item *add_item(struct put *put)
 {
     struct store_batch *batch = put->batch;
-    batch->items = xrealloc(batch->items, batch->count + 1, sizeof *batch->items);
+    if ((batch->count & (batch->count - 1)) == 0) { /* full at every power of two */
+        batch->items = xrealloc(batch->items, batch->count * 2 + 1, sizeof *batch->items);
+    }
     struct store_item *item = &batch->items[batch->count++];
     *item = (struct store_item){0};
     return item;

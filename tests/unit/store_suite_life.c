@@ -291,7 +291,7 @@ void store_suite_bounds_reads(struct suite *suite)
     /* Every read looks at some rows, so that the line grows faster than it is worked off. */
     struct put put;
     put_init(&put);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 200; i++) {
         (void)put_event(&put, EVENT_UP, "hpc", 0, T0);
     }
     put_now(&put, suite);

@@ -267,8 +267,8 @@ Test(store_sqlite, refuses_bad_names)
         const char *name;
         enum error_code code;
     } cases[] = {
-        {"sqlite:", ERROR_INVALID},   {"redis:/x", ERROR_INVALID},
-        {"", ERROR_INVALID},          {"sqlite:/nowhere/at/all/store.db", ERROR_STORE},
+        {"sqlite:", ERROR_INVALID}, {"redis:/x", ERROR_INVALID},
+        {"", ERROR_INVALID},        {"sqlite:/nowhere/at/all/store.db", ERROR_STORE},
         {NULL, ERROR_STORE}, /* a folder */
     };
     struct suite *suite = bench_create(NULL);
@@ -613,7 +613,7 @@ Test(store_sqlite, prunes_behind_the_appends)
     struct put put;
     struct store_stats stats;
     put_init(&put);
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < 2000; i++) {
         char id[ID_SIZE];
         (void)snprintf(id, sizeof id, "j%015d", i);
         (void)put_submit(&put, id, "ada", T0);
