@@ -271,7 +271,9 @@ static void complete_refused(struct request *request, const json_t *json)
             code = (enum error_code)i;
         }
     }
-    bool unknown = code == ERROR_UPSTREAM || code == ERROR_UNAVAILABLE || code == ERROR_INTERNAL;
+    /* CONFLICT: it was here before, in whatever shape; a broker whose store is old looks it up. */
+    bool unknown = code == ERROR_UPSTREAM || code == ERROR_UNAVAILABLE || code == ERROR_INTERNAL ||
+                   code == ERROR_CONFLICT;
     error_set(&err, code, "%s", text_field(json, "text"));
     complete(request, unknown ? ADAPTER_UNKNOWN : ADAPTER_FAILED, &err);
 }

@@ -352,8 +352,8 @@ void link_destroy(struct link *link, json_t *farewell)
     }
     line_close(link);
     if (link->starter) {
-        link->starter->link = NULL;
-        uv_unref((uv_handle_t *)&link->starter->process); /* the loop need not wait for it */
+        /* It goes on alone: the loop may end before it does, and nothing of it may be left then. */
+        uv_close((uv_handle_t *)&link->starter->process, starter_closed_cb);
     }
     timer_destroy(link->retry);
     free(link->dir);

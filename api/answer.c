@@ -93,7 +93,24 @@ void answer_error(struct request *request, const struct error *err)
 void answer_stream(struct request *request, int status, const char *type,
                    ssize_t (*read)(void *arg, uint64_t at, char *out, size_t room), void *arg)
 {
+    if (request->is_head) { /* the library would send the end of the chunks */
+        answer_text(request, status, type, xstrdup(""), 0);
+        return;
+    }
     make(request, status, type, 0,
          MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read, arg, NULL));
     answer_header(request, "X-Accel-Buffering", "no");
+}
+
+void answer_reply(void *arg, json_t *body, const struct error *err)
+{
+    struct request *request = request_back(arg);
+    if (!request) {
+        return;
+    }
+    if (err->code) {
+        answer_error_with(request, err, body);
+    } else {
+        answer_json(request, request->match.route->status, body);
+    }
 }

@@ -17,7 +17,7 @@ static void events(struct request *request, const char *id)
         return;
     }
     broker_events(request->api->env.broker, &request->caller, id, cursor, (int)limit, wait_ms,
-                  request_reply, request_call(request, wait_ms));
+                  answer_reply, request_call(request, wait_ms));
 }
 
 void serve_events_of_job(struct request *request)

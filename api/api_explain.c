@@ -6,7 +6,7 @@
 void serve_explain_job(struct request *request)
 {
     broker_explain(request->api->env.broker, &request->caller, request_path(request, "id"),
-                   request_reply, request_call(request, 0));
+                   answer_reply, request_call(request, 0));
 }
 
 static int check_room(const struct request *request, struct error *err)
@@ -32,5 +32,5 @@ void serve_explain_imagined(struct request *request)
     }
     void *arg = request_call_with(request, 0, value);
     broker_explain_job(request->api->env.broker, &request->caller, value,
-                       request_query(request, "render"), request_reply, arg);
+                       request_query(request, "render"), answer_reply, arg);
 }

@@ -25,6 +25,12 @@ static int read_state(const char *text, const char **out, struct error *err)
     }
     const char *near = nearest_word(text, words, count);
     error_set(err, ERROR_MALFORMED, "parameter 'state': no state '%.40s'", text);
+    static const char *const parts[] = {"placed", "dispatched", "running", "unknown"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (strcmp(parts[i], text) == 0) {
+            return error_expect(err, "active: jobs that are %s are among them", text);
+        }
+    }
     return error_expect(err,
                         near ? "did you mean '%s'?"
                              : "live, final, held, queued, active, cancelling, succeeded, "
@@ -73,7 +79,7 @@ void serve_jobs_list(struct request *request)
         answer_error(request, &err);
         return;
     }
-    broker_jobs(request->api->env.broker, &request->caller, &filter, request_reply,
+    broker_jobs(request->api->env.broker, &request->caller, &filter, answer_reply,
                 request_call(request, 0));
 }
 
@@ -98,12 +104,12 @@ void serve_jobs_show(struct request *request)
         return;
     }
     broker_job(request->api->env.broker, &request->caller, request_path(request, "id"),
-               wait_ms ? request_query(request, "state") : NULL, wait_ms, request_reply,
+               wait_ms ? request_query(request, "state") : NULL, wait_ms, answer_reply,
                request_call(request, wait_ms));
 }
 
 void serve_jobs_cancel(struct request *request)
 {
     broker_cancel(request->api->env.broker, &request->caller, request_path(request, "id"),
-                  request_reply, request_call(request, 0));
+                  answer_reply, request_call(request, 0));
 }

@@ -143,7 +143,9 @@ static void job_done(void *arg, json_t *body, const struct error *err)
     }
     int64_t last = json_integer_value(json_object_get(body, "attempt"));
     follow->job_final = json_is_true(json_object_get(body, "final"));
-    copy_text(follow->view, sizeof follow->view, json_string_value(json_object_get(body, "state")));
+    const char *view = json_string_value(json_object_get(body, "state"));
+    bool news = view && strcmp(view, follow->view) != 0;
+    copy_text(follow->view, sizeof follow->view, view);
     if (!err->code && last <= follow->attempt && follow->job_final) {
         end(follow, false);
         return;
@@ -156,7 +158,7 @@ static void job_done(void *arg, json_t *body, const struct error *err)
         go_on(follow, true);
         return;
     }
-    go_on(follow, false);
+    go_on(follow, news);
 }
 
 static void ask_cb(void *arg)
@@ -253,6 +255,6 @@ void serve_log_read(struct request *request)
         start_follow(request, attempt, offset);
     } else {
         broker_log(request->api->env.broker, &request->caller, request_path(request, "id"),
-                   (int)attempt, offset, wait_ms, request_reply, request_call(request, wait_ms));
+                   (int)attempt, offset, wait_ms, answer_reply, request_call(request, wait_ms));
     }
 }

@@ -20,7 +20,7 @@ enum { NOTE_MAX = 500 };
 
 void serve_places_list(struct request *request)
 {
-    broker_places(request->api->env.broker, request_reply, request_call(request, 0));
+    broker_places(request->api->env.broker, answer_reply, request_call(request, 0));
 }
 
 /* "hpc/gpu" in one part or in two. The caller frees it. */
@@ -60,7 +60,7 @@ void serve_places_drain(struct request *request)
     } else {
         char *name = place_name(request);
         broker_drain(request->api->env.broker, &request->caller, name, true,
-                     drain.note ? drain.note : "", request_reply, request_call(request, 0));
+                     drain.note ? drain.note : "", answer_reply, request_call(request, 0));
         free(name);
     }
     keys_free(drain_keys, &drain);
@@ -69,7 +69,7 @@ void serve_places_drain(struct request *request)
 void serve_places_undrain(struct request *request)
 {
     char *name = place_name(request);
-    broker_drain(request->api->env.broker, &request->caller, name, false, "", request_reply,
+    broker_drain(request->api->env.broker, &request->caller, name, false, "", answer_reply,
                  request_call(request, 0));
     free(name);
 }

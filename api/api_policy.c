@@ -5,7 +5,7 @@
 
 void serve_policy_show(struct request *request)
 {
-    broker_policy(request->api->env.broker, request_reply, request_call(request, 0));
+    broker_policy(request->api->env.broker, answer_reply, request_call(request, 0));
 }
 
 void serve_policy_set(struct request *request)
@@ -23,10 +23,10 @@ void serve_policy_set(struct request *request)
         return;
     }
     broker_policy_set(request->api->env.broker, &request->caller, text, "policy.yaml", dry_run,
-                      request_reply, request_call(request, 0));
+                      answer_reply, request_call(request, 0));
 }
 
 void serve_policy_bursts(struct request *request)
 {
-    broker_bursts(request->api->env.broker, request_reply, request_call(request, 0));
+    broker_bursts(request->api->env.broker, answer_reply, request_call(request, 0));
 }

@@ -2,7 +2,7 @@
 #ifndef API_AUTH_H
 #define API_AUTH_H
 
-#include "api/server.h"
+#include "api/parts.h"
 #include "api/tokens.h"
 #include "broker/broker.h"
 

@@ -32,6 +32,8 @@ static const struct field fields[] = {
     {"Content-Length", offsetof(struct head, length_text)},
     {"Transfer-Encoding", offsetof(struct head, encoding)},
     {"Idempotency-Key", offsetof(struct head, key)},
+    {"Forwarded", offsetof(struct head, forwarded)},
+    {"X-Forwarded-For", offsetof(struct head, forwarded)},
 };
 
 static enum MHD_Result read_field_cb(void *arg, enum MHD_ValueKind kind, const char *name,
@@ -44,7 +46,7 @@ static enum MHD_Result read_field_cb(void *arg, enum MHD_ValueKind kind, const c
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (strcasecmp(name, fields[i].name) == 0) {
             const char **slot = (const char **)((char *)head + fields[i].offset);
-            if (*slot) {
+            if (*slot && slot != &head->forwarded) {
                 head->twice = true;
                 head->which = fields[i].name;
             }
@@ -97,7 +99,7 @@ static bool host_name(const char *host, char out[HOST_MAX])
 /* The address that the client connected to, as text. */
 static bool is_local_address(int fd, const char *host)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     unsigned char number[sizeof(struct in6_addr)];
     if (getsockname(fd, (struct sockaddr *)&address, &size) < 0 ||

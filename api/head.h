@@ -2,7 +2,7 @@
 #ifndef API_HEAD_H
 #define API_HEAD_H
 
-#include "api/server.h"
+#include "api/parts.h"
 #include "broker/core/error.h"
 
 #include <stdbool.h>
@@ -14,8 +14,9 @@ struct MHD_Connection;
 struct head { /* borrowed from the connection until the request is over; NULL: absent */
     const char *host, *origin, *authorization, *content_type, *key;
     const char *length_text, *encoding;
-    bool expects; /* the client waits for a go before it sends the body */
-    bool twice;   /* one of these stands twice */
+    const char *forwarded; /* a proxy stands between: the peer is not the client */
+    bool expects;          /* the client waits for a go before it sends the body */
+    bool twice;            /* one of these stands twice */
     const char *which;
     int64_t length; /* of the body; -1: not stated */
     size_t bytes;   /* of all fields together */

@@ -92,7 +92,7 @@ static int add_item(struct intake *intake, const char *text, size_t length, stru
     }
     if (intake->count == intake->room) {
         intake->room = intake->room ? intake->room * 2 : 64;
-        intake->items = xrealloc(intake->items, intake->room, sizeof *intake->items);
+        intake->items = xrealloc(intake->items, intake->room, sizeof(struct value *));
     }
     intake->items[intake->count++] = value;
     return 0;

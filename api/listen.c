@@ -102,13 +102,17 @@ static socklen_t tcp_address(const struct listen_address *address, struct sockad
 
 static int bound_port(int fd)
 {
-    struct sockaddr_storage address;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } address;
     socklen_t size = sizeof address;
-    if (getsockname(fd, (struct sockaddr *)&address, &size) < 0) {
+    memset(&address, 0, sizeof address);
+    if (getsockname(fd, &address.any, &size) < 0) {
         return 0;
     }
-    return ntohs(address.ss_family == AF_INET ? ((struct sockaddr_in *)&address)->sin_port
-                                              : ((struct sockaddr_in6 *)&address)->sin6_port);
+    return ntohs(address.four.sin_port); /* both families have it at the same place */
 }
 
 int listen_tcp(const struct listen_address *address, int *port, struct error *err)

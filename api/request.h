@@ -1,7 +1,7 @@
-/* request.h - one request from its first line to its last byte, as a handler sees it.
+/* request.h - one request, as a handler sees it. Its life from the first line to the last byte: exchange.h.
  *
  * A handler runs when the whole body is there. It answers (answer.h), or it asks the broker:
- *     broker_places(request->api->env.broker, request_reply, request_call(request, 0));
+ *     broker_places(request->api->env.broker, answer_reply, request_call(request, 0));
  * and the connection sleeps until the reply, a deadline, or the client's going. A reply may come when
  * the request is long gone: reply functions begin with request_back() and do nothing when it says NULL. */
 #ifndef API_REQUEST_H
@@ -10,7 +10,7 @@
 #include "api/auth.h"
 #include "api/head.h"
 #include "api/endpoint.h"
-#include "api/server.h"
+#include "api/parts.h"
 #include "broker/core/strbuf.h"
 
 struct MHD_Connection;
@@ -41,8 +41,9 @@ struct request {
     struct call *call;
     int64_t begun_ms, deadline_ms; /* monotonic; deadline of the call, 0: none */
     bool begun, dispatched, suspended, queued;
-    bool waits;  /* a long poll or a stream: one of LIMIT_FOLLOWERS */
-    bool broken; /* a stream that must end */
+    bool is_head; /* the answer goes without its body */
+    bool waits;   /* a long poll or a stream: one of LIMIT_FOLLOWERS */
+    bool broken;  /* a stream that must end */
 
     void *state; /* the handler's */
     void (*state_free)(void *state);
@@ -55,8 +56,8 @@ void *request_call(struct request *request, int64_t wait_ms);
 void *request_call_with(struct request *request, int64_t wait_ms, struct value *value_take);
 /* In a reply: the request that waits for it, or NULL. */
 struct request *request_back(void *arg);
-/* A reply that is the answer: body with the route's status, or a problem. */
-void request_reply(void *arg, json_t *body, const struct error *err);
+/* Nobody waits for the reply any more. */
+void request_forget_call(struct request *request);
 
 /* Takes one of LIMIT_FOLLOWERS. UNAVAILABLE when there is none. */
 int request_claim_wait(struct request *request, struct error *err);
@@ -80,14 +81,5 @@ int request_query_duration(const struct request *request, const char *name, int6
                            int64_t *out, struct error *err);
 int request_query_instant(const struct request *request, const char *name, int64_t *out,
                           struct error *err);
-
-/* For server.c: the life of a request. */
-struct request *request_create(struct conn *conn, struct MHD_Connection *mhd, const char *target);
-int request_access(struct request *request, const char *method, const char *data, size_t *length);
-void request_destroy(struct request *request);
-/* Nobody can wait for this any more: answers with err, or ends the stream. */
-void request_give_up(struct request *request, const struct error *err);
-/* Whether the client has gone. A half-closed one counts as gone only while it waits for news. */
-bool request_client_is_gone(const struct request *request);
 
 #endif

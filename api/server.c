@@ -9,13 +9,13 @@
  *
  * Stop: no more connections; readers that wait are answered; what is under way gets stop_ms; the rest is
  * answered 503; then the daemons end. A daemon must have no sleeping connection when it ends. */
-#include "api/server.h"
+#include "api/parts.h"
 
 #include "api/auth.h"
+#include "api/exchange.h"
 #include "api/listen.h"
 #include "api/traffic.h"
 #include "api/openapi.h"
-#include "api/request.h"
 #include "broker/core/alloc.h"
 #include "broker/core/limits.h"
 
@@ -37,11 +37,6 @@ enum {
     /* room for a header of the largest size, so that we refuse it, and for the answer's */
     CONNECTION_BYTES = LIMIT_HEADER_BYTES * 2
 };
-
-int64_t api_idle_ms(const struct api *api)
-{
-    return (api->env.idle_seconds ? api->env.idle_seconds : LIMIT_CONNECTION_IDLE) * INT64_C(1000);
-}
 
 /* ---------------------------------------------------------------------------------- running a daemon */
 
@@ -75,18 +70,13 @@ static void ready_cb(uv_poll_t *poll, int status, int events)
     listener_run(listener);
 }
 
-void listener_kick(struct listener *listener)
-{
-    timer_start(listener->timer, 0);
-}
-
 /* --------------------------------------------------------------------------------------- connections */
 
 static void conn_open(struct listener *listener, struct MHD_Connection *mhd, void **context)
 {
     struct conn *conn = xcalloc(1, sizeof *conn);
     struct ucred peer = {.uid = (uid_t)-1};
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t size = sizeof peer;
     conn->listener = listener;
     conn->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
@@ -136,7 +126,7 @@ static void *target_cb(void *arg, const char *target, struct MHD_Connection *mhd
     (void)arg;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return request_create(info->socket_context, mhd, target);
+    return exchange_open(info->socket_context, mhd, target);
 }
 
 static enum MHD_Result access_cb(void *arg, struct MHD_Connection *mhd, const char *url,
@@ -147,7 +137,7 @@ static enum MHD_Result access_cb(void *arg, struct MHD_Connection *mhd, const ch
     (void)mhd;
     (void)url;
     (void)version;
-    return request_access(*context, method, data, length) == 0 ? MHD_YES : MHD_NO;
+    return exchange_access(*context, method, data, length) == 0 ? MHD_YES : MHD_NO;
 }
 
 static void completed_cb(void *arg, struct MHD_Connection *mhd, void **context,
@@ -157,7 +147,7 @@ static void completed_cb(void *arg, struct MHD_Connection *mhd, void **context,
     (void)mhd;
     (void)code; /* "completed" is no proof that the client has it */
     if (*context) {
-        request_destroy(*context);
+        exchange_close(*context);
         *context = NULL;
     }
 }
@@ -177,10 +167,10 @@ static void sweep_requests(struct api *api, int64_t now)
             error_set(&err, ERROR_TIMEOUT, "the broker has not answered in time");
             (void)error_expect(&err, "ask again; what was submitted with an Idempotency-Key is not "
                                      "made twice");
-            request_give_up(request, &err);
-        } else if (request_client_is_gone(request)) {
+            exchange_give_up(request, &err);
+        } else if (exchange_client_is_gone(request)) {
             error_set(&err, ERROR_UNAVAILABLE, "the client has gone");
-            request_give_up(request, &err);
+            exchange_give_up(request, &err);
         }
     }
 }
@@ -282,6 +272,9 @@ static int listener_start(struct listener *listener, struct error *err)
     const union MHD_DaemonInfo *info =
         listener->daemon ? MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info) {
+        if (!listener->daemon) {
+            listener->fd = -1; /* whether MHD has closed it is not told; the process ends */
+        }
         error_set(err, ERROR_INVALID, "the HTTP server does not start");
         return error_expect(err, listener->certificate
                                      ? "a certificate and the key that belongs to it, both PEM"
@@ -434,7 +427,7 @@ static void end_streams(struct api *api)
     for (struct request *request = api->requests; request; request = next) {
         next = request->next;
         if (request->waits) {
-            request_give_up(request, &err);
+            exchange_give_up(request, &err);
         }
     }
 }
@@ -447,7 +440,7 @@ static void give_up_all(struct api *api)
     for (struct request *request = api->requests; request; request = next) {
         next = request->next;
         if (request->suspended) {
-            request_give_up(request, &err);
+            exchange_give_up(request, &err);
         }
     }
 }

@@ -413,7 +413,7 @@ static int revoke_locked(const char *path, const char *id, struct error *err)
     }
     int status = -1;
     const struct token *token = find(&file, id);
-    if (token) {
+    if (file.items && token) {
         size_t index = (size_t)(token - file.items);
         memmove(&file.items[index], &file.items[index + 1],
                 (file.count - index - 1) * sizeof *file.items);

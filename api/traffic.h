@@ -2,7 +2,7 @@
 #ifndef API_TRAFFIC_H
 #define API_TRAFFIC_H
 
-#include "api/server.h"
+#include "api/parts.h"
 
 #include <stdint.h>
 #include <stdio.h>

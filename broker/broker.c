@@ -27,10 +27,11 @@
 #include "broker/sweep.h"
 #include "broker/watch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { AGAIN_MS = 1000, STORE_STUCK_MS = 30000 };
+enum { AGAIN_MS = 1000, STORE_STUCK_MS = 30000, LOOK_EVERY_MS = 20, LOOK_MAX_MS = 10000 };
 
 struct broker {
     struct broker_env env;
@@ -42,7 +43,9 @@ struct broker {
     struct sweep *sweep;
     struct follow *follow;
     struct timer *again; /* steps that could not be written */
-    int64_t policy_since_ms;
+    struct timer *look;  /* the members are listed before anything is done */
+    int64_t look_until_ms;
+    int64_t policy_since_ms, questions;
     char policy_by[PLACE_SIZE];
     bool closing;
 };
@@ -58,8 +61,11 @@ static void try_again(struct broker *broker, struct entry *entry)
 static int post_cancel(struct broker *broker, struct entry *entry)
 {
     struct error err;
+    char reason[REASON_SIZE];
+    (void)snprintf(reason, sizeof reason, "cancelled by %s", entry->cancel_by);
     if (journal_post(broker->context.journal, entry, EVENT_CANCEL, 0,
-                     json_pack("{s:s}", "by", entry->cancel_by), NULL, &err) < 0) {
+                     json_pack("{s:s, s:s}", "by", entry->cancel_by, "reason", reason), NULL,
+                     &err) < 0) {
         context_log(&broker->context, "warn", "job %s: its cancel was not written: %s",
                     entry->job->id, err.text);
         return -1;
@@ -101,7 +107,13 @@ static void drive(struct broker *broker, struct entry *entry)
 {
     const struct job *job = entry->job;
     entry->again = false;
-    if (broker->closing || entry->op != OP_NONE) {
+    if (broker->closing) {
+        return;
+    }
+    if (entry->op != OP_NONE) {
+        if (entry->want_cancel) { /* what is under way may end without an event */
+            try_again(broker, entry);
+        }
         return;
     }
     if (job_is_final(job)) {
@@ -156,6 +168,11 @@ static void attempt_over(struct broker *broker, struct entry *entry, const struc
 static void show_picture(struct broker *broker, struct entry *entry, const struct event *event)
 {
     switch (event->kind) {
+    case EVENT_PLACE:
+        if (!entry->booking.held) { /* nothing was decided: it was found there */
+            picture_rebook(broker->context.picture, entry);
+        }
+        break;
     case EVENT_ACCEPT:
     case EVENT_ADOPT:
         picture_accepted(broker->context.picture, entry);
@@ -189,9 +206,10 @@ static void failed(void *arg, struct entry *entry, const struct event *event, co
     context_log(&broker->context, "error", "job %s: %s was not stored: %s", entry->job->id,
                 event_name(event->kind), err->text);
     if (event->kind == EVENT_PLACE) {
+        entry->sent = false;
         schedule_undo(broker->schedule, entry);
     } else if (event->kind == EVENT_END) {
-        store_doc_destroy(picture_settle(broker->context.picture, job_attempt(entry->job),
+        store_doc_destroy(picture_settle(broker->context.picture, entry,
                                          -event_int(event, "settled")));
     }
     if (broker->closing) {
@@ -244,6 +262,30 @@ static int load_tombstone(void *arg, const struct event *event, struct error *er
 {
     struct broker *broker = arg;
     return sweep_load(broker->sweep, event, err);
+}
+
+/* ------------------------------------------------------------------------------------------- asking */
+
+struct question { /* counts what was asked and is not yet answered */
+    struct broker *broker;
+    reply_fn reply;
+    void *arg;
+};
+
+static void question_answered(void *arg, json_t *body, const struct error *err)
+{
+    struct question question = *(struct question *)arg;
+    free(arg);
+    question.broker->questions--;
+    question.reply(question.arg, body, err);
+}
+
+static struct question *ask(struct broker *broker, reply_fn reply, void *arg)
+{
+    struct question *question = xcalloc(1, sizeof *question);
+    *question = (struct question){broker, reply, arg};
+    broker->questions++;
+    return question;
 }
 
 /* ----------------------------------------------------------------------------------------- policy */
@@ -353,7 +395,8 @@ static struct policy_op *policy_op_create(struct broker *broker, const char *by,
 void broker_policy_set(struct broker *broker, const struct caller *caller, const char *text,
                        const char *file, bool dry_run, reply_fn reply, void *arg)
 {
-    struct policy_op *op = policy_op_create(broker, caller->owner, reply, arg);
+    struct policy_op *op =
+        policy_op_create(broker, caller->owner, question_answered, ask(broker, reply, arg));
     if (broker->env.rules_parse(text, file, broker->context.federation, &op->rules, &op->err) == 0 &&
         dry_run) {
         op->body = json_pack("{s:s, s:b}", "hash", op->rules->hash, "dry_run", 1);
@@ -397,7 +440,7 @@ static struct reader reader_of(struct broker *broker)
 void broker_submit(struct broker *broker, const struct caller *caller, struct submission *submission,
                    reply_fn reply, void *arg)
 {
-    submit_jobs(&broker->context, caller, submission, reply, arg);
+    submit_jobs(&broker->context, caller, submission, question_answered, ask(broker, reply, arg));
 }
 
 void broker_job(struct broker *broker, const struct caller *caller, const char *id,
@@ -405,7 +448,7 @@ void broker_job(struct broker *broker, const struct caller *caller, const char *
 {
     struct reader reader = reader_of(broker);
     (void)caller;
-    query_job(&reader, id, after_view, wait_ms, reply, arg);
+    query_job(&reader, id, after_view, wait_ms, question_answered, ask(broker, reply, arg));
 }
 
 void broker_jobs(struct broker *broker, const struct caller *caller, const struct store_filter *filter,
@@ -413,7 +456,7 @@ void broker_jobs(struct broker *broker, const struct caller *caller, const struc
 {
     struct reader reader = reader_of(broker);
     (void)caller;
-    query_jobs(&reader, filter, reply, arg);
+    query_jobs(&reader, filter, question_answered, ask(broker, reply, arg));
 }
 
 void broker_events(struct broker *broker, const struct caller *caller, const char *id,
@@ -421,7 +464,7 @@ void broker_events(struct broker *broker, const struct caller *caller, const cha
 {
     struct reader reader = reader_of(broker);
     (void)caller;
-    query_events(&reader, id, after_seq, limit, wait_ms, reply, arg);
+    query_events(&reader, id, after_seq, limit, wait_ms, question_answered, ask(broker, reply, arg));
 }
 
 void broker_log(struct broker *broker, const struct caller *caller, const char *id, int attempt,
@@ -429,7 +472,7 @@ void broker_log(struct broker *broker, const struct caller *caller, const char *
 {
     struct reader reader = reader_of(broker);
     (void)caller;
-    query_log(&reader, id, attempt, offset, wait_ms, reply, arg);
+    query_log(&reader, id, attempt, offset, wait_ms, question_answered, ask(broker, reply, arg));
 }
 
 void broker_explain(struct broker *broker, const struct caller *caller, const char *id, reply_fn reply,
@@ -437,34 +480,34 @@ void broker_explain(struct broker *broker, const struct caller *caller, const ch
 {
     struct reader reader = reader_of(broker);
     (void)caller;
-    explain_job(&reader, id, reply, arg);
+    explain_job(&reader, id, question_answered, ask(broker, reply, arg));
 }
 
 void broker_explain_job(struct broker *broker, const struct caller *caller, const struct value *value,
                         const char *render, reply_fn reply, void *arg)
 {
-    explain_imagined(&broker->context, caller, value, render, reply, arg);
+    explain_imagined(&broker->context, caller, value, render, question_answered, ask(broker, reply, arg));
 }
 
 void broker_places(struct broker *broker, reply_fn reply, void *arg)
 {
-    answer_later(broker, places_present(&broker->context), reply, arg);
+    answer_later(broker, places_present(&broker->context), question_answered, ask(broker, reply, arg));
 }
 
 void broker_bursts(struct broker *broker, reply_fn reply, void *arg)
 {
-    answer_later(broker, explain_money(&broker->context), reply, arg);
+    answer_later(broker, explain_money(&broker->context), question_answered, ask(broker, reply, arg));
 }
 
 void broker_policy(struct broker *broker, reply_fn reply, void *arg)
 {
-    answer_later(broker, policy_present(broker), reply, arg);
+    answer_later(broker, policy_present(broker), question_answered, ask(broker, reply, arg));
 }
 
 void broker_drain(struct broker *broker, const struct caller *caller, const char *place, bool drain,
                   const char *note, reply_fn reply, void *arg)
 {
-    places_drain(&broker->context, caller, place, drain, note, reply, arg);
+    places_drain(&broker->context, caller, place, drain, note, question_answered, ask(broker, reply, arg));
 }
 
 /* ------------------------------------------------------------------------------------------- cancel */
@@ -545,8 +588,8 @@ void broker_cancel(struct broker *broker, const struct caller *caller, const cha
     op->role = caller->role;
     op->deadline_ms = clock_mono_ms(broker->context.clock) + LIMIT_FOLLOW_MS;
     op->again = cancel_look;
-    op->reply = reply;
-    op->arg = arg;
+    op->reply = question_answered;
+    op->arg = ask(broker, reply, arg);
     cancel_look(op);
 }
 
@@ -592,7 +635,13 @@ int broker_followers(const struct broker *broker)
 
 void broker_wake_all(struct broker *broker)
 {
+    broker->context.stopping = true;
     follow_wake_all(broker->follow);
+}
+
+int64_t broker_questions(const struct broker *broker)
+{
+    return broker->questions;
 }
 
 /* Takes up every job where the last broker left it. */
@@ -616,8 +665,25 @@ static void take_up(struct broker *broker)
     }
 }
 
+/* A store from a backup shows itself when the members are listed. Whoever cannot be listed in time holds
+ * up nobody. */
+static void look_cb(void *arg)
+{
+    struct broker *broker = arg;
+    bool done = watch_has_seen_all(broker->watch) && sweep_is_settled(broker->sweep);
+    if (done || clock_mono_ms(broker->context.clock) >= broker->look_until_ms) {
+        picture_set_looking(broker->context.picture, false);
+        schedule_kick(broker->schedule);
+    } else {
+        timer_start(broker->look, LOOK_EVERY_MS);
+    }
+}
+
 static void start(struct broker *broker)
 {
+    picture_set_looking(broker->context.picture, true);
+    broker->look_until_ms = clock_mono_ms(broker->context.clock) + LOOK_MAX_MS;
+    timer_start(broker->look, LOOK_EVERY_MS);
     recover_bookings(&broker->context);
     take_up(broker);
     if (!broker->policy_since_ms) {
@@ -651,6 +717,7 @@ int broker_create(const struct broker_env *env, struct broker **out, struct erro
     broker->sweep = sweep_create(context);
     broker->follow = follow_create(context);
     broker->again = clock_timer(env->clock, again_cb, broker);
+    broker->look = clock_timer(env->clock, look_cb, broker);
     struct recover_hooks recover_hooks = {broker, load_doc, load_tombstone};
     if (members_create(context, &env->adapter_env, &context->members, err) < 0 ||
         recover_load(context, &recover_hooks, err) < 0) {
@@ -690,6 +757,7 @@ void broker_destroy(struct broker *broker)
     journal_destroy(context->journal);
     dispatch_destroy(broker->dispatch);
     timer_destroy(broker->again);
+    timer_destroy(broker->look);
     broker->env.rules_destroy(context->rules);
     free(broker);
 }

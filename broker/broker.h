@@ -80,7 +80,10 @@ void broker_metrics(struct broker *broker, FILE *out);
 
 /* How many subscribers wait in long polls: LIMIT_FOLLOWERS is theirs. */
 int broker_followers(const struct broker *broker);
-/* Stops waiting: every long poll answers now. For shutdown. */
+/* For shutdown: every long poll answers now, a bulk is cut off, and nobody waits again. */
 void broker_wake_all(struct broker *broker);
+/* Questions not yet answered. Before broker_destroy the loop must have run until there are none, or only
+ * such as wait for a member or a store that hangs. */
+int64_t broker_questions(const struct broker *broker);
 
 #endif

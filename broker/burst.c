@@ -1,3 +1,5 @@
+/* burst.c - what is asked of the queue is the same for all jobs of a shape, and hardly changes: it is
+ * remembered by shape for a while, so that a long queue costs no more than its shapes. */
 #include "broker/burst.h"
 
 #include "broker/core/alloc.h"
@@ -10,15 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_EVERY_MS = 1000, BURSTS_MAX = 64 };
+enum { LOOK_EVERY_MS = 1000, BURSTS_MAX = 64, MEMOS = 4096, MEMO_MS = 10000 };
+
+struct memo { /* whether a burst could run jobs of a shape, and as of when */
+    uint64_t key;
+    int64_t at_ms; /* monotonic */
+    bool could;
+};
+struct change { /* of one burst, on its way to the disk */
+    struct burst *burst;
+    char name[NAME_SIZE];
+    struct burst_memory next;
+    struct change *more;
+};
 
 struct burst {
     struct context *context;
     void (*changed)(void *arg);
     void *arg;
     struct timer *timer;
-    bool busy[BURSTS_MAX]; /* its change is on the way to the disk */
-    struct burst_memory next[BURSTS_MAX];
+    struct change *changes;
+    struct memo *memos;        /* by key; a newer one takes the slot */
+    const struct rules *rules; /* for which the memos hold */
 };
 
 /* Whether a place stands in a tier that this burst opens. */
@@ -49,6 +64,7 @@ static bool could_run(struct burst *burst, const struct burst_rule *rule, const 
     bool could = false;
     memset(&decision, 0, sizeof decision);
     subject_init(&subject, job, clock_wall_ms(context->clock));
+    subject.silent = true;
     decide(picture_view(context->picture), &subject, &decision);
     for (size_t i = 0; i < decision.row_count && !could; i++) {
         const struct verdict_row *row = &decision.rows[i];
@@ -60,12 +76,26 @@ static bool could_run(struct burst *burst, const struct burst_rule *rule, const 
     return could;
 }
 
+/* The same, as remembered for the shape of the entry. */
+static bool could_run_entry(struct burst *burst, const struct burst_rule *rule, struct entry *entry)
+{
+    const struct list *bursts = &burst->context->rules->bursts;
+    uint64_t index = (uint64_t)(rule - RULES_AT(*bursts, struct burst_rule, 0));
+    uint64_t key = queue_shape_hash(burst->context->queue, entry) + index;
+    struct memo *memo = &burst->memos[key % MEMOS];
+    int64_t now = clock_mono_ms(burst->context->clock);
+    if (memo->key != key || now - memo->at_ms >= MEMO_MS) {
+        *memo = (struct memo){key, now, could_run(burst, rule, entry->job)};
+    }
+    return memo->could;
+}
+
 static void count_queue(struct burst *burst, const struct burst_rule *rule, struct burst_facts *facts)
 {
     int64_t now = clock_wall_ms(burst->context->clock);
     for (struct shape *shape = queue_shapes(burst->context->queue); shape; shape = shape->next) {
         const struct job *job = shape->first->job;
-        if (!could_run(burst, rule, job)) {
+        if (!could_run_entry(burst, rule, shape->first)) {
             continue;
         }
         facts->pending += shape->count;
@@ -87,8 +117,9 @@ static void count_home(struct burst *burst, const struct burst_rule *rule, struc
         }
         for (struct entry *entry = picture_bookings(picture, (int)i); entry;
              entry = entry->booking.next) {
-            bool waits = !entry->booking.running && entry->job->attempt_count > 0;
-            facts->pending += waits && could_run(burst, rule, entry->job) ? 1 : 0;
+            /* What was sent a moment ago may start at once: only what a listing shows to wait counts. */
+            bool waits = !entry->booking.running && entry->waits == entry->job->attempt_count;
+            facts->pending += waits && could_run_entry(burst, rule, entry) ? 1 : 0;
         }
         facts->all_pending += place->condition.waiting > 0 ? place->condition.waiting : 0;
         total += place->condition.total.cpus;
@@ -116,22 +147,60 @@ static int burst_by_name(const struct rules *rules, const char *name)
     return -1;
 }
 
+static bool is_changing(const struct burst *burst, const char *name)
+{
+    for (const struct change *change = burst->changes; change; change = change->more) {
+        if (strcmp(change->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void change_drop(struct change *change)
+{
+    struct change **link = &change->burst->changes;
+    while (*link != change) {
+        link = &(*link)->more;
+    }
+    *link = change->more;
+    free(change);
+}
+
+/* On disk; or it failed, and is stepped again from the old state. A reload may have come between. */
 static void changed_done(void *arg, const struct event *event, const struct error *err)
 {
-    struct burst *burst = arg;
-    int index = burst_by_name(burst->context->rules, event->id);
-    if (index < 0 || index >= BURSTS_MAX) {
-        return;
+    struct change *change = arg;
+    struct burst *burst = change->burst;
+    int index = burst_by_name(burst->context->rules, change->name);
+    if (index >= 0 && !err->code) {
+        *picture_burst(burst->context->picture, index) = change->next;
+        picture_burst_set_since(burst->context->picture, index, event->at_ms);
+        context_log(burst->context, "info", "burst %s is %s: %s", change->name,
+                    burst_state_name(change->next.state), change->next.why);
+        burst->changed(burst->arg);
     }
-    burst->busy[index] = false;
-    if (err->code) {
-        return; /* stepped again from the old state */
+    change_drop(change);
+}
+
+static void post_change(struct burst *burst, const char *name, const struct burst_memory *next,
+                        int64_t pending)
+{
+    int64_t now = clock_wall_ms(burst->context->clock);
+    struct change *change = xcalloc(1, sizeof *change);
+    struct error err;
+    char doc_id[EVENT_ID_SIZE];
+    *change = (struct change){.burst = burst, .next = *next, .more = burst->changes};
+    copy_text(change->name, sizeof change->name, name);
+    burst->changes = change;
+    (void)snprintf(doc_id, sizeof doc_id, "burst:%s", name);
+    struct store_doc *doc =
+        store_doc_create(STORE_META, doc_id, now, state_to_json(next, name, pending, now));
+    if (journal_post_other(burst->context->journal, EVENT_BURST_STATE, name,
+                           state_to_json(next, name, pending, now), doc, changed_done, change,
+                           &err) < 0) {
+        change_drop(change); /* stepped again */
     }
-    *picture_burst(burst->context->picture, index) = burst->next[index];
-    picture_burst_set_since(burst->context->picture, index, event->at_ms);
-    context_log(burst->context, "info", "burst %s is %s: %s", event->id,
-                burst_state_name(burst->next[index].state), burst->next[index].why);
-    burst->changed(burst->arg);
 }
 
 static void look(struct burst *burst, size_t index)
@@ -148,25 +217,19 @@ static void look(struct burst *burst, size_t index)
         *picture_burst(context->picture, (int)index) = next; /* only its timers moved */
         return;
     }
-    int64_t now = clock_wall_ms(context->clock);
-    struct error err;
-    char doc_id[EVENT_ID_SIZE];
-    (void)snprintf(doc_id, sizeof doc_id, "burst:%s", rule->name);
-    struct store_doc *doc =
-        store_doc_create(STORE_META, doc_id, now, state_to_json(&next, rule->name, facts.pending, now));
-    burst->next[index] = next;
-    burst->busy[index] =
-        journal_post_other(context->journal, EVENT_BURST_STATE, rule->name,
-                           state_to_json(&next, rule->name, facts.pending, now), doc, changed_done,
-                           burst, &err) == 0;
+    post_change(burst, rule->name, &next, facts.pending);
 }
 
 static void look_cb(void *arg)
 {
     struct burst *burst = arg;
-    size_t count = burst->context->rules->bursts.count;
-    for (size_t i = 0; i < count && i < BURSTS_MAX; i++) {
-        if (!burst->busy[i]) {
+    const struct list *bursts = &burst->context->rules->bursts;
+    if (burst->rules != burst->context->rules) {
+        burst->rules = burst->context->rules;
+        memset(burst->memos, 0, MEMOS * sizeof *burst->memos);
+    }
+    for (size_t i = 0; i < bursts->count && i < BURSTS_MAX; i++) {
+        if (!is_changing(burst, RULES_AT(*bursts, struct burst_rule, i)->name)) {
             look(burst, i);
         }
     }
@@ -203,6 +266,7 @@ struct burst *burst_create(struct context *context, void (*changed)(void *arg), 
 {
     struct burst *burst = xcalloc(1, sizeof *burst);
     burst->context = context;
+    burst->memos = xcalloc(MEMOS, sizeof *burst->memos);
     burst->changed = changed;
     burst->arg = arg;
     burst->timer = clock_timer(context->clock, look_cb, burst);
@@ -213,6 +277,7 @@ void burst_destroy(struct burst *burst)
 {
     if (burst) {
         timer_destroy(burst->timer);
+        free(burst->memos);
         free(burst);
     }
 }

@@ -10,6 +10,8 @@
 #include "broker/core/rules.h"
 #include "broker/core/store.h"
 
+#include <stdbool.h>
+
 struct journal; /* journal.h: the only way to change a job */
 struct picture; /* picture.h: what is known of places, bookings and budgets */
 struct queue;   /* queue.h: jobs that wait, by class and shape */
@@ -25,6 +27,7 @@ struct context {
     struct queue *queue;
     struct members *members;
     void (*log)(const char *level, const char *text);
+    bool stopping; /* nobody waits any more, and what was begun is cut off */
 };
 
 /* Formats and logs one line. level: info warn error. */

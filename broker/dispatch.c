@@ -84,7 +84,8 @@ static void post(struct dispatch *dispatch, struct entry *entry, enum event_kind
 static bool may_act(const struct dispatch *dispatch, const struct entry *entry)
 {
     return !dispatch->closing && entry->op == OP_NONE &&
-           !picture_is_recovering(dispatch->context->picture);
+           !picture_is_recovering(dispatch->context->picture) &&
+           !picture_is_looking(dispatch->context->picture);
 }
 
 static bool ref_of(const struct dispatch *dispatch, const struct entry *entry,

@@ -20,6 +20,7 @@ struct follow {
     struct context *context;
     struct waiter *first;
     int count;
+    bool stopping; /* nobody waits any more */
 };
 
 static void fire_cb(void *arg)
@@ -39,7 +40,7 @@ static void fire_cb(void *arg)
 int follow_wait(struct follow *follow, const char *id, int64_t wait_ms, void (*woken)(void *arg),
                 void *arg)
 {
-    if (follow->count >= LIMIT_FOLLOWERS) {
+    if (follow->stopping || follow->count >= LIMIT_FOLLOWERS) {
         return -1;
     }
     struct waiter *waiter = xcalloc(1, sizeof *waiter);
@@ -70,6 +71,7 @@ void follow_wake(struct follow *follow, const char *id)
 
 void follow_wake_all(struct follow *follow)
 {
+    follow->stopping = true;
     for (struct waiter *waiter = follow->first; waiter; waiter = waiter->next) {
         timer_start(waiter->timer, 0);
     }

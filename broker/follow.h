@@ -18,6 +18,7 @@ int follow_wait(struct follow *follow, const char *id, int64_t wait_ms, void (*w
                 void *arg);
 /* An event of this job, or of the federation, is on disk. */
 void follow_wake(struct follow *follow, const char *id);
+/* Everybody is woken and nobody waits again: for shutdown. */
 void follow_wake_all(struct follow *follow);
 int follow_count(const struct follow *follow);
 

@@ -40,6 +40,7 @@ struct entry {
 
     /* queue */
     struct shape *shape;
+    uint64_t shape_hash; /* of its shape, now or when it waited; 0: not known */
     struct entry *queue_prev, *queue_next;
 
     /* broker: a cancel that waits for the operation under way; a step that could not be written */
@@ -55,6 +56,7 @@ struct entry {
     bool sent; /* a submit of the current attempt was handed to the member */
 
     /* watch */
+    int waits;     /* attempt that a listing showed to wait there */
     int missed;    /* complete listings in a row that did not show it */
     int64_t round; /* the listing that showed it last */
     bool finding;  /* a look-up after such listings is under way */

@@ -2,7 +2,7 @@
 #include "adapters/adapters.h"
 #include "adapters/node/supervise.h"
 #include "api/api.h"
-#include "api/cli/cli.h"
+#include "api/cli/command.h"
 #include "api/tokens.h"
 #include "broker/core/alloc.h"
 #include "broker/core/job.h"

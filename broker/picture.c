@@ -49,6 +49,7 @@ struct picture {
     struct budget_state *budgets;
     struct burst_entry *bursts;
     size_t burst_count, budget_count;
+    int64_t epoch; /* what opens a place, other than room there, counts it up */
 };
 
 enum { SHELF_PROBES = 3, SHELF_MIN_MS = 30000 };
@@ -162,6 +163,12 @@ static void note_arrival(struct picture *picture, int place)
     state->last_arrival_ms = now;
 }
 
+static int64_t good_for(const struct cluster *cluster)
+{
+    int64_t good = SHELF_PROBES * cluster->probe;
+    return good < SHELF_MIN_MS ? SHELF_MIN_MS : good;
+}
+
 const struct view *picture_view(struct picture *picture)
 {
     const struct federation *federation = picture->context->federation;
@@ -176,10 +183,7 @@ const struct view *picture_view(struct picture *picture)
         place->reachable = state->reachable;
         place->silent_ms = state->reachable ? 0 : now - state->silent_since_ms;
         place->age_ms = now - state->observed_ms;
-        place->good_for_ms = SHELF_PROBES * cluster->probe;
-        if (place->good_for_ms < SHELF_MIN_MS) {
-            place->good_for_ms = SHELF_MIN_MS;
-        }
+        place->good_for_ms = good_for(cluster);
         place->health = state->health;
     }
     for (size_t i = 0; i < picture->burst_count; i++) {
@@ -188,6 +192,25 @@ const struct view *picture_view(struct picture *picture)
         picture->view.bursts[i].why = picture->bursts[i].memory.why;
     }
     return &picture->view;
+}
+
+static bool has(int64_t need, int64_t total, int64_t free, int64_t unseen)
+{
+    return need <= 0 || total <= 0 || free < 0 || free - unseen >= need;
+}
+
+bool picture_has_room(const struct picture *picture, int index, const struct needs *needs)
+{
+    const struct place_view *place = &picture->view.places[index];
+    const struct condition *now = &place->condition;
+    return place->waiting_ours < place->place->max_waiting ||
+           (has(needs->cpus, now->total.cpus, now->free.cpus, place->unseen.cpus) &&
+            has(needs->memory, now->total.memory, now->free.memory, place->unseen.memory));
+}
+
+int64_t picture_epoch(const struct picture *picture)
+{
+    return picture->epoch;
 }
 
 /* What the condition shows is no longer unseen. Returns whether that changed anything. */
@@ -226,12 +249,25 @@ static bool is_other(const struct condition *a, const struct condition *b)
     return memcmp(a, b, sizeof *a) != 0; /* both zeroed before they were filled */
 }
 
+/* Whether more than what is in use has changed. */
+static bool is_another_place(const struct condition *a, const struct condition *b)
+{
+    struct condition same = *a;
+    same.free = b->free;
+    same.running = b->running;
+    same.waiting = b->waiting;
+    same.waiting_cpus = b->waiting_cpus;
+    return is_other(&same, b);
+}
+
 bool picture_condition(struct picture *picture, int cluster, const struct condition *conditions,
                        const char *version, int64_t started_ms, int64_t round_trip_ms)
 {
     const struct cluster *config = &picture->context->federation->clusters[cluster];
     struct cluster_state *state = &picture->clusters[cluster];
-    bool changed = !state->probed || !state->reachable;
+    bool stale = mono(picture) - state->observed_ms > good_for(config);
+    bool changed = !state->probed || !state->reachable || stale;
+    picture->epoch += changed;
     state->probed = true;
     state->reachable = true;
     state->observed_ms = mono(picture);
@@ -245,6 +281,7 @@ bool picture_condition(struct picture *picture, int cluster, const struct condit
     for (size_t i = 0; i < config->place_count; i++) {
         int index = config->places[i].index;
         changed |= is_other(&picture->view.places[index].condition, &conditions[i]);
+        picture->epoch += is_another_place(&picture->view.places[index].condition, &conditions[i]);
         picture->view.places[index].condition = conditions[i];
         changed |= recount(picture, index, started_ms);
     }
@@ -255,9 +292,12 @@ bool picture_silent(struct picture *picture, int cluster, const char *why)
 {
     struct cluster_state *state = &picture->clusters[cluster];
     bool was = state->reachable;
+    picture->epoch += was;
     copy_text(state->fault, sizeof state->fault, why);
     state->health = state->health * 7 / 10;
-    if (state->reachable || !state->silent_since_ms) {
+    if (state->reachable) {
+        state->silent_since_ms = state->observed_ms; /* it hung: its last word was that */
+    } else if (!state->silent_since_ms) {
         state->silent_since_ms = mono(picture);
     }
     state->reachable = false;
@@ -310,6 +350,7 @@ void picture_drain(struct picture *picture, int place, bool drained, const char 
 {
     struct place_state *state = &picture->places[place];
     struct place_view *view = &picture->view.places[place];
+    picture->epoch++;
     view->drained = drained;
     copy_text(view->drain_note, sizeof view->drain_note, note);
     copy_text(state->drain_note, sizeof state->drain_note, note);
@@ -337,6 +378,7 @@ void picture_drain_from_json(struct picture *picture, int place, const json_t *j
 
 void picture_set_recovering(struct picture *picture, bool recovering)
 {
+    picture->epoch++;
     for (size_t i = 0; i < picture->context->federation->place_count; i++) {
         picture->view.places[i].recovering = recovering;
     }
@@ -345,6 +387,19 @@ void picture_set_recovering(struct picture *picture, bool recovering)
 bool picture_is_recovering(const struct picture *picture)
 {
     return picture->context->federation->place_count > 0 && picture->view.places[0].recovering;
+}
+
+void picture_set_looking(struct picture *picture, bool looking)
+{
+    picture->epoch++;
+    for (size_t i = 0; i < picture->context->federation->place_count; i++) {
+        picture->view.places[i].looking = looking;
+    }
+}
+
+bool picture_is_looking(const struct picture *picture)
+{
+    return picture->context->federation->place_count > 0 && picture->view.places[0].looking;
 }
 
 void picture_book(struct picture *picture, struct entry *entry, const struct verdict_row *row,
@@ -431,6 +486,7 @@ void picture_release(struct picture *picture, struct entry *entry)
         remember_credit(picture, booking);
     }
     count_money(picture, booking, -1);
+    picture->epoch += booking->budgets.count > 0 || booking->nodes > 0 || booking->burst[0];
     texts_fini(&booking->budgets);
     memset(booking, 0, sizeof *booking);
 }
@@ -454,10 +510,21 @@ static json_t *budgets_to_json(const struct picture *picture)
     return json_pack("{s:o}", "budgets", sums);
 }
 
-struct store_doc *picture_settle(struct picture *picture, const struct attempt *attempt,
-                                 int64_t settled)
+/* What is settled is no longer booked, so that nothing counts twice until the booking is released. */
+static void set_booked(struct picture *picture, struct booking *booking, int64_t booked)
 {
+    if (booking->held) {
+        count_money(picture, booking, -1);
+        booking->booked = booked > 0 ? booked : 0;
+        count_money(picture, booking, 1);
+    }
+}
+
+struct store_doc *picture_settle(struct picture *picture, struct entry *entry, int64_t settled)
+{
+    const struct attempt *attempt = job_attempt(entry->job);
     picture_budget_periods(picture);
+    set_booked(picture, &entry->booking, attempt->booked - (settled > 0 ? settled : 0));
     bool any = false;
     for (size_t i = 0; i < attempt->budgets.count; i++) {
         int budget = budget_index(picture, attempt->budgets.items[i]);
@@ -494,10 +561,13 @@ void picture_budget_periods(struct picture *picture)
     for (size_t i = 0; i < budgets->count; i++) {
         const struct budget_rule *rule = RULES_AT(*budgets, struct budget_rule, i);
         int64_t start = budget_period_start(rule, now, picture->context->federation->timezone);
-        if (start > picture->budgets[i].period_start_ms || rule->per == BUDGET_JOB) {
+        if (rule->per == BUDGET_JOB) {
             picture->view.budgets[i].settled = 0;
+        } else if (start > picture->budgets[i].period_start_ms) { /* never back, whatever the clock does */
+            picture->view.budgets[i].settled = 0;
+            picture->budgets[i].period_start_ms = start;
+            picture->epoch++;
         }
-        picture->budgets[i].period_start_ms = start;
     }
 }
 
@@ -519,6 +589,7 @@ int64_t picture_burst_since(const struct picture *picture, int burst)
 void picture_burst_set_since(struct picture *picture, int burst, int64_t since_ms)
 {
     picture->bursts[burst].since_ms = since_ms;
+    picture->epoch++;
 }
 
 void picture_ran(struct picture *picture, int place, int64_t run_ms)
@@ -572,6 +643,7 @@ json_t *picture_budgets(const struct picture *picture)
 
 void picture_rules_changed(struct picture *picture, const json_t *before)
 {
+    picture->epoch++;
     carry_budgets(picture, before);
     carry_bursts(picture);
     for (size_t i = 0; i < picture->context->federation->place_count; i++) {

@@ -25,6 +25,11 @@ void picture_rules_changed(struct picture *picture, const json_t *before);
 /* The view of this moment; the picture's until the next call that changes it. */
 const struct view *picture_view(struct picture *picture);
 
+/* Whether a job of these needs could have room or a waiting slot at the place: without, no decision sends
+ * it there. What else stands in the way of a job without GPUs changes only with the epoch. */
+bool picture_has_room(const struct picture *picture, int place, const struct needs *needs);
+int64_t picture_epoch(const struct picture *picture);
+
 /* ---- conditions */
 /* A probe of a cluster that was sent at started_ms (monotonic) has answered. Returns whether a decision
  * may be another one now. */
@@ -48,6 +53,9 @@ void picture_drain_from_json(struct picture *picture, int place, const json_t *j
 /* The store is older than the world: nothing may be submitted, cancelled or deleted. */
 void picture_set_recovering(struct picture *picture, bool recovering);
 bool picture_is_recovering(const struct picture *picture);
+/* The members are listed first: what the store does not know shows then, before anything is done. */
+void picture_set_looking(struct picture *picture, bool looking);
+bool picture_is_looking(const struct picture *picture);
 
 /* ---- bookings; the attempt is the job's current one */
 /* Books what the row of a decision says, before the PLACE event is appended. */
@@ -65,10 +73,10 @@ void picture_release(struct picture *picture, struct entry *entry);
 /* ---- money */
 /* The rent of an attempt that ended: from start to end at its price; never started: nothing. */
 int64_t picture_rent(const struct attempt *attempt, int64_t started_ms, int64_t ended_ms);
-/* Adds what an attempt cost to its budgets (settled may be negative to undo). Returns the document that
- * keeps the sums of these budgets, to be written in the commit of the END event; NULL: no budget. */
-struct store_doc *picture_settle(struct picture *picture, const struct attempt *attempt,
-                                 int64_t settled);
+/* Adds what the current attempt cost to its budgets, and takes it off what the entry has booked there;
+ * a negative sum undoes that. Returns the document that keeps the sums of these budgets, to be written in
+ * the commit of the END event; NULL: no budget. */
+struct store_doc *picture_settle(struct picture *picture, struct entry *entry, int64_t settled);
 void picture_budgets_from_json(struct picture *picture, const json_t *json);
 /* A new day, week, month or year begins with nothing settled. */
 void picture_budget_periods(struct picture *picture);

@@ -14,6 +14,7 @@
 static const char *state_of(const struct place_view *view)
 {
     return view->recovering                               ? "recovering"
+           : view->looking                                ? "not probed"
            : !view->known && !view->silent_ms             ? "not probed"
            : !view->reachable                             ? "unreachable"
            : view->drained                                ? "drained"
@@ -67,6 +68,7 @@ static json_t *place_present(struct context *context, const struct place_view *v
     json_object_set_new(object, "round_trip_ms",
                         json_integer(picture_round_trip_ms(context->picture, cluster)));
     json_object_set_new(object, "version", json_string(picture_version(context->picture, cluster)));
+    json_object_set_new(object, "log", json_boolean(place->cluster->adapter->has_log));
     json_t *drain = picture_drain_to_json(context->picture, place->index);
     if (drain) {
         json_object_set_new(object, "drain", drain);

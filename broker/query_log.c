@@ -69,7 +69,7 @@ static json_t *body_of(const struct log_ask *ask, const char *text, size_t lengt
 static bool may_wait(struct log_ask *ask)
 {
     int64_t left = ask->deadline_ms - clock_mono_ms(ask->reader.context->clock);
-    if (left <= 0) {
+    if (left <= 0 || ask->reader.context->stopping) {
         return false;
     }
     timer_start(ask->timer, left < AGAIN_MS ? left : AGAIN_MS);

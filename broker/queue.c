@@ -131,6 +131,26 @@ static char *shape_key(const struct queue *queue, const struct job *job)
     return strbuf_take(&buf);
 }
 
+/* FNV-1a; never 0. */
+static uint64_t hash_of(const char *key)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *key; key++) {
+        hash = (hash ^ (unsigned char)*key) * UINT64_C(0x100000001b3);
+    }
+    return hash ? hash : 1;
+}
+
+uint64_t queue_shape_hash(const struct queue *queue, struct entry *entry)
+{
+    if (!entry->shape_hash) {
+        char *key = shape_key(queue, entry->job);
+        entry->shape_hash = hash_of(key);
+        free(key);
+    }
+    return entry->shape_hash;
+}
+
 /* ------------------------------------------------------------------------------------------ shapes */
 
 static int turn_index(const struct queue *queue, const char *class_name)
@@ -153,6 +173,7 @@ static struct shape *shape_of(struct queue *queue, const struct job *job)
     }
     shape = xcalloc(1, sizeof *shape);
     shape->key = key;
+    shape->hash = hash_of(key);
     shape->class_index = turn_index(queue, job->spec->class_name);
     shape->prev = queue->last;
     *(queue->last ? &queue->last->next : &queue->first) = shape;
@@ -169,6 +190,7 @@ static void shape_drop(struct queue *queue, struct shape *shape)
     *(shape->next ? &shape->next->prev : &queue->last) = shape->prev;
     queue->shape_count--;
     free(shape->key);
+    free(shape->had_room);
     free(shape);
 }
 
@@ -184,6 +206,7 @@ void queue_add(struct queue *queue, struct entry *entry)
         after = after->queue_prev;
     }
     entry->shape = shape;
+    entry->shape_hash = shape->hash;
     entry->queue_prev = after;
     entry->queue_next = after ? after->queue_next : shape->first;
     *(after ? &after->queue_next : &shape->first) = entry;
@@ -288,13 +311,6 @@ void queue_take(struct queue *queue, struct entry *entry)
     queue_remove(queue, entry);
 }
 
-void queue_rewind(struct queue *queue)
-{
-    for (struct shape *shape = queue->first; shape; shape = shape->next) {
-        shape->aside = false;
-    }
-}
-
 struct shape *queue_shapes(struct queue *queue)
 {
     return queue->first;
@@ -364,6 +380,9 @@ void queue_rules_changed(struct queue *queue)
     make_turns(queue);
     drop_labels(queue);
     note_policy_labels(queue);
+    for (struct entry *entry = journal_first(queue->context->journal); entry; entry = entry->next) {
+        entry->shape_hash = 0;
+    }
     while (waiting) {
         struct entry *entry = waiting;
         waiting = entry->line_next;

@@ -20,11 +20,15 @@ struct shape {
     struct entry *first, *last; /* in the order of their ids */
     int64_t count;
     int class_index;
-    bool aside;    /* no place now; until queue_rewind */
+    uint64_t hash; /* of key */
+    bool aside;    /* no place now */
     char why[WHY_SIZE];     /* why its jobs wait, one line */
+    int64_t why_ms;         /* schedule: as of when */
     int64_t seen;           /* schedule: the pass whose decision is stored */
     int chosen;             /* schedule: its place */
     char decision[ID_SIZE]; /* schedule: its id */
+    int64_t tried_epoch, tried_ms; /* schedule: of the last decision that found no place */
+    unsigned char *had_room;       /* schedule: a bit for each place, as it was then; or NULL */
     struct shape *prev, *next;
 };
 
@@ -38,9 +42,6 @@ void queue_remove(struct queue *queue, struct entry *entry); /* harmless when it
 struct entry *queue_next(struct queue *queue);
 /* The job got its start: its class has had a turn. Removes it. */
 void queue_take(struct queue *queue, struct entry *entry);
-/* Every shape may be tried again. */
-void queue_rewind(struct queue *queue);
-
 /* All shapes, for the burst controller, explain and metrics; go on with ->next. */
 struct shape *queue_shapes(struct queue *queue);
 /* How many of its class are before it, and of how many. */
@@ -48,6 +49,9 @@ void queue_position(const struct queue *queue, const struct entry *entry, int64_
                     int64_t *of);
 int64_t queue_count(const struct queue *queue);
 int64_t queue_class_count(const struct queue *queue, const char *class_name);
+
+/* Hash of the shape of a job, in the queue or not: jobs of one shape have the same. */
+uint64_t queue_shape_hash(const struct queue *queue, struct entry *entry);
 
 /* After a reload: classes and shapes are made anew. */
 void queue_rules_changed(struct queue *queue);

@@ -3,7 +3,10 @@
  * A pass walks the queue in turn. Each job is decided on the picture of this moment, in which all
  * earlier placements of the pass are booked already. A shape that has no place now is set aside for the
  * rest of the pass, and its decision is stored once, so that explain can show it. A pass yields to the
- * loop after a slice of LIMIT_SLICE_US; facts that come in meanwhile count for the rest of it. */
+ * loop after a slice of LIMIT_SLICE_US; facts that come in meanwhile count for the rest of it.
+ *
+ * A pass tries again only those shapes for which something has changed since they found no place: room or
+ * a waiting slot somewhere where there was none, or the picture's epoch. */
 #include "broker/schedule.h"
 
 #include "broker/core/alloc.h"
@@ -18,7 +21,8 @@
 
 enum {
     PASS_EVERY_MS = 5000, /* nothing happened: time itself opens tiers (`wait`) */
-    RETRY_MS = 1000       /* the store was full */
+    RETRY_MS = 1000,      /* the store was full */
+    TRY_EVERY_MS = 30000  /* a shape without a place, even though nothing seems to have changed */
 };
 
 struct schedule {
@@ -47,11 +51,84 @@ static const char *stored_decision(struct schedule *schedule, struct shape *shap
     return shape->decision;
 }
 
-/* The shape has no place now. */
-static void set_aside(struct shape *shape, const struct decision *decision)
+static void note_room(struct schedule *schedule, struct shape *shape, const struct spec *spec)
 {
+    const struct context *context = schedule->context;
+    size_t count = context->federation->place_count;
+    free(shape->had_room);
+    shape->had_room = xcalloc(count / 8 + 1, 1);
+    for (size_t i = 0; i < count; i++) {
+        bool room = picture_has_room(context->picture, (int)i, &spec->needs);
+        shape->had_room[i / 8] |= (unsigned char)(room << i % 8);
+    }
+}
+
+/* The shape has no place now. */
+static void set_aside(struct schedule *schedule, struct shape *shape,
+                      const struct decision *decision)
+{
+    const struct context *context = schedule->context;
     shape->aside = true;
-    copy_text(shape->why, sizeof shape->why, decision->summary);
+    shape->tried_epoch = picture_epoch(context->picture);
+    shape->tried_ms = clock_mono_ms(context->clock);
+    note_room(schedule, shape, shape->first->job->spec);
+    if (decision->summary[0]) {
+        copy_text(shape->why, sizeof shape->why, decision->summary);
+        shape->why_ms = shape->tried_ms;
+    }
+}
+
+/* What a decision weighs that picture_has_room does not see: then every pass decides. */
+static bool is_simple(const struct context *context, const struct spec *spec)
+{
+    const struct list *routes = &context->rules->routes;
+    for (size_t r = 0; r < routes->count; r++) {
+        const struct list *tiers = &RULES_AT(*routes, struct route, r)->tiers;
+        for (size_t t = 0; t < tiers->count; t++) {
+            if (RULES_AT(*tiers, struct tier, t)->leave_free > 0) {
+                return false;
+            }
+        }
+    }
+    return spec->at.count == 0 && spec->needs.gpus == 0;
+}
+
+static bool is_worth_a_try(const struct schedule *schedule, const struct shape *shape)
+{
+    const struct context *context = schedule->context;
+    const struct spec *spec = shape->first->job->spec;
+    if (!shape->had_room || shape->tried_epoch != picture_epoch(context->picture) ||
+        clock_mono_ms(context->clock) - shape->tried_ms >= TRY_EVERY_MS ||
+        !is_simple(context, spec)) {
+        return true;
+    }
+    for (size_t i = 0; i < context->federation->place_count; i++) {
+        if (!(shape->had_room[i / 8] >> i % 8 & 1) &&
+            picture_has_room(context->picture, (int)i, &spec->needs)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void begin_pass(struct schedule *schedule)
+{
+    struct context *context = schedule->context;
+    schedule->running = true;
+    schedule->passes++;
+    picture_budget_periods(context->picture);
+    for (struct shape *shape = queue_shapes(context->queue); shape; shape = shape->next) {
+        shape->aside = !is_worth_a_try(schedule, shape);
+    }
+}
+
+/* A placement may have taken the room for which others were to be tried. */
+static void trim_pass(struct schedule *schedule)
+{
+    struct shape *shape = queue_shapes(schedule->context->queue);
+    for (; shape; shape = shape->next) {
+        shape->aside = shape->aside || !is_worth_a_try(schedule, shape);
+    }
 }
 
 static json_t *place_data(const struct decision *decision, const struct verdict_row *row,
@@ -95,6 +172,24 @@ static int place(struct schedule *schedule, struct entry *entry, const struct de
     return 0;
 }
 
+/* Most shapes that wait go on waiting: they are asked without words as long as their sentence is fresh. */
+static void decide_entry(struct schedule *schedule, const struct entry *entry,
+                         struct subject *subject, struct decision *out)
+{
+    struct context *context = schedule->context;
+    const struct shape *shape = entry->shape;
+    memset(out, 0, sizeof *out);
+    schedule->decisions++;
+    subject->silent = shape->why[0] != '\0' &&
+                      clock_mono_ms(context->clock) - shape->why_ms < TRY_EVERY_MS;
+    decide(picture_view(context->picture), subject, out);
+    if (subject->silent && out->chosen >= 0) {
+        decision_fini(out);
+        subject->silent = false;
+        decide(picture_view(context->picture), subject, out);
+    }
+}
+
 /* Decides the next job. Returns false when there is none left to try, or the store takes no more. */
 static bool decide_next(struct schedule *schedule)
 {
@@ -108,17 +203,17 @@ static bool decide_next(struct schedule *schedule)
         return true;
     }
     struct subject subject;
-    subject_init(&subject, entry->job, clock_wall_ms(context->clock));
     struct decision decision;
-    memset(&decision, 0, sizeof decision);
-    decide(picture_view(context->picture), &subject, &decision);
-    schedule->decisions++;
+    subject_init(&subject, entry->job, clock_wall_ms(context->clock));
+    decide_entry(schedule, entry, &subject, &decision);
     bool go_on = true;
     if (decision.chosen < 0) {
-        set_aside(entry->shape, &decision);
+        set_aside(schedule, entry->shape, &decision);
     } else if (place(schedule, entry, &decision) < 0) {
         timer_start(schedule->timer, RETRY_MS);
         go_on = false;
+    } else {
+        trim_pass(schedule);
     }
     decision_fini(&decision);
     subject_fini(&subject);
@@ -135,10 +230,7 @@ static void slice_cb(void *arg)
     struct schedule *schedule = arg;
     struct context *context = schedule->context;
     if (!schedule->running) {
-        schedule->running = true;
-        schedule->passes++;
-        queue_rewind(context->queue);
-        picture_budget_periods(context->picture);
+        begin_pass(schedule);
     }
     schedule->again = false;
     int64_t start = clock_mono_ms(context->clock);

@@ -21,6 +21,7 @@ static const char step_1[] =
     " kind TEXT NOT NULL, id TEXT NOT NULL, attempt INTEGER NOT NULL, v INTEGER NOT NULL,"
     " data TEXT NOT NULL);"
     "CREATE INDEX events_id ON events(id);"
+    "CREATE INDEX events_others ON events(at_ms) WHERE stream <> 'job';"
     "CREATE TABLE jobs (id TEXT PRIMARY KEY, owner TEXT NOT NULL, team TEXT NOT NULL,"
     " class TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, place TEXT NOT NULL,"
     " attempt INTEGER NOT NULL, submitted_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL,"

@@ -40,6 +40,8 @@ enum { PRUNE_JOBS = 32, PRUNE_ROWS = 256, PRUNE_PAGES = 128, FREE_PAGES_MIN = 10
     X(OLD_JOBS, "SELECT id, key_id FROM jobs WHERE finished_ms > 0 AND finished_ms < ?1"           \
                 " ORDER BY finished_ms LIMIT ?2")                                                  \
     X(OLD_EVENTS, "DELETE FROM events WHERE id = ?1 AND stream = 'job'")                           \
+    X(OLD_OTHERS, "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE stream <> 'job'"  \
+                  " AND at_ms < ?1 AND seq NOT IN (SELECT seq FROM tombstones) LIMIT ?2)")         \
     X(OLD_JOB, "DELETE FROM jobs WHERE id = ?1")                                                   \
     X(KEY_ORPHAN, "UPDATE keys SET orphan = 1 WHERE id = ?1")                                      \
     X(OLD_KEYS, "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE orphan = 1"               \
@@ -453,6 +455,9 @@ int sql_writer_prune(struct sql_writer *writer, const struct sql_prune *prune, s
     }
     if (fault == FAULT_NONE) {
         fault = prune_jobs(writer, prune->finished_before_ms, &more, err);
+    }
+    if (fault == FAULT_NONE) {
+        fault = prune_rows(writer, STATEMENT_OLD_OTHERS, prune->finished_before_ms, &more, err);
     }
     if (fault == FAULT_NONE) {
         fault = prune_rows(writer, STATEMENT_OLD_KEYS, prune->now_ms, &more, err);

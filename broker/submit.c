@@ -96,6 +96,11 @@ static void take_item(struct submit_op *op, size_t index)
     struct context *context = op->context;
     struct error err;
     struct spec *spec;
+    if (context->stopping) {
+        error_set(&err, ERROR_UNAVAILABLE, "the broker stops");
+        set_problem(op, index, &err);
+        return;
+    }
     if (journal_count(context->journal) >= LIMIT_QUEUED_JOBS) {
         error_set(&err, ERROR_TOO_MANY, "%d jobs are not finished: no more are taken",
                   LIMIT_QUEUED_JOBS);

@@ -6,6 +6,7 @@
 #include "broker/journal.h"
 #include "broker/member.h"
 #include "broker/picture.h"
+#include "broker/queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,19 @@ static void clear_done(void *arg, const struct event *event, const struct error 
     }
 }
 
+/* A report of an old attempt is recorded, never applied. */
+static void record_late(struct sweep *sweep, const struct attempt_ref *ref, const char *why)
+{
+    struct error err;
+    json_t *data = json_pack("{s:s, s:s, s:i, s:s}", "cluster", ref->place->cluster->name, "native",
+                             ref->native_id, "attempt", ref->attempt, "reason", why);
+    if (journal_post_other(sweep->context->journal, EVENT_LATE, ref->job_id, data, NULL, NULL, NULL,
+                           &err) < 0) {
+        context_log(sweep->context, "warn", "a late report of job %s was not recorded: %s",
+                    ref->job_id, err.text);
+    }
+}
+
 static void bury(struct sweep *sweep, const struct attempt_ref *ref, const char *why)
 {
     char id[EVENT_ID_SIZE];
@@ -117,6 +131,7 @@ static void bury(struct sweep *sweep, const struct attempt_ref *ref, const char 
         drop(sweep, map_get(&sweep->by_id, id));
         return;
     }
+    record_late(sweep, ref, why);
     context_log(sweep->context, "warn", "%s will be ended: %s", id, why);
 }
 
@@ -188,7 +203,8 @@ static void step(struct tombstone *tombstone)
 static void sweep_cb(void *arg)
 {
     struct sweep *sweep = arg;
-    if (!picture_is_recovering(sweep->context->picture)) {
+    if (!picture_is_recovering(sweep->context->picture) &&
+        !picture_is_looking(sweep->context->picture)) {
         for (struct tombstone *tombstone = sweep->first; tombstone; tombstone = tombstone->next) {
             if (tombstone->on_disk && !tombstone->busy) {
                 step(tombstone);
@@ -223,7 +239,7 @@ static void ref_of(const struct sweep *sweep, int cluster, const struct report *
 /* The store has never heard of it, or not of so late an attempt: it is older than the world. */
 static void world_is_newer(struct sweep *sweep, int cluster, const struct report *report)
 {
-    if (sweep->world_accepted || picture_is_recovering(sweep->context->picture)) {
+    if (picture_is_recovering(sweep->context->picture)) {
         return;
     }
     picture_set_recovering(sweep->context->picture, true);
@@ -235,18 +251,66 @@ static void world_is_newer(struct sweep *sweep, int cluster, const struct report
                 report->attempt);
 }
 
+/* The person who accepted the world wants the next attempt of a job to be the one that is there. It is
+ * written down as placed and sent, so that dispatch looks it up and adopts it, however it goes on. */
+static void adopt(struct sweep *sweep, int cluster, const struct report *report, struct entry *entry)
+{
+    const struct context *context = sweep->context;
+    const struct cluster *member = &context->federation->clusters[cluster];
+    struct error err;
+    if (entry->job->state != JOB_QUEUED || entry->op != OP_NONE ||
+        report->attempt != entry->job->attempt_count + 1) {
+        return; /* an earlier one comes first, or it is shown again */
+    }
+    queue_remove(context->queue, entry);
+    entry->sent = true;
+    if (journal_post(context->journal, entry, EVENT_PLACE, report->attempt,
+                     json_pack("{s:s, s:s}", "place", member->places[0].name, "reason",
+                               "it was found there"),
+                     NULL, &err) < 0) {
+        entry->sent = false;
+        queue_add(context->queue, entry);
+        context_log(context, "warn", "job %s: what is at %s was not adopted, will be seen again: %s",
+                    entry->job->id, member->name, err.text);
+    }
+}
+
+/* There is more than the store knows of. entry: of the job, NULL when it is not live. */
+static void unheard_of(struct sweep *sweep, int cluster, const struct report *report,
+                       struct entry *entry)
+{
+    struct attempt_ref ref;
+    if (!sweep->world_accepted) {
+        world_is_newer(sweep, cluster, report);
+    } else if (entry) {
+        adopt(sweep, cluster, report, entry);
+    } else if (report->state == REPORT_ENDED) {
+        ref_of(sweep, cluster, report, &ref);
+        member_forget(sweep->context->members, &ref);
+    }
+}
+
 /* An attempt that was given up here and goes on there must end. */
-static void end_old(struct sweep *sweep, int cluster, const struct report *report, int known)
+static void end_old(struct sweep *sweep, int cluster, const struct report *report, int known,
+                    struct entry *entry)
 {
     struct attempt_ref ref;
     ref_of(sweep, cluster, report, &ref);
     if (report->attempt > known) {
-        world_is_newer(sweep, cluster, report);
+        unheard_of(sweep, cluster, report, entry);
     } else if (report->state == REPORT_PENDING || report->state == REPORT_RUNNING) {
         bury(sweep, &ref, "its job has ended or is at another attempt");
     } else if (report->state == REPORT_ENDED) {
         member_forget(sweep->context->members, &ref);
     }
+}
+
+/* Whether the store, were it whole, would still hold the job. */
+static bool is_kept(const struct sweep *sweep, const struct report *report)
+{
+    int64_t kept_since_ms =
+        clock_wall_ms(sweep->context->clock) - sweep->context->federation->keep.jobs;
+    return report->state != REPORT_ENDED || report->ended_ms > kept_since_ms + PRUNE_EVERY_MS;
 }
 
 static void lookup_done(void *arg, json_t *rows, bool more, const struct error *err)
@@ -259,11 +323,10 @@ static void lookup_done(void *arg, json_t *rows, bool more, const struct error *
         !journal_find(sweep->context->journal, lookup->report.job_id)) {
         const json_t *row = json_array_get(rows, 0);
         int known = row ? (int)json_integer_value(json_object_get(row, "attempt")) : -1;
-        bool alive = lookup->report.state == REPORT_PENDING || lookup->report.state == REPORT_RUNNING;
         if (known >= 0) {
-            end_old(sweep, lookup->cluster, &lookup->report, known);
-        } else if (alive) {
-            world_is_newer(sweep, lookup->cluster, &lookup->report);
+            end_old(sweep, lookup->cluster, &lookup->report, known, NULL);
+        } else if (is_kept(sweep, &lookup->report)) {
+            unheard_of(sweep, lookup->cluster, &lookup->report, NULL);
         }
     }
     free(lookup);
@@ -275,12 +338,14 @@ void sweep_stray(struct sweep *sweep, int cluster, const struct report *report)
     struct entry *entry = journal_find(context->journal, report->job_id);
     bool alive = report->state == REPORT_PENDING || report->state == REPORT_RUNNING;
     if (entry) {
-        end_old(sweep, cluster, report, entry->job->attempt_count);
+        end_old(sweep, cluster, report, entry->job->attempt_count, entry);
         return;
     }
-    /* A member that has no `forget` goes on showing what has ended for a while: that is no stray. */
-    if ((!alive && !member_type(context->members, cluster)->forget) ||
-        sweep->lookups >= LOOKUPS_MAX) {
+    /* A member that has no `forget` goes on showing what has ended for a while: that is no stray, and
+     * asked for only once, at the start. Beyond LOOKUPS_MAX the ones that were asked stand for the rest. */
+    bool known_to_stay = !alive && !member_type(context->members, cluster)->forget &&
+                         !picture_is_looking(context->picture);
+    if (known_to_stay || sweep->lookups >= LOOKUPS_MAX) {
         return;
     }
     struct lookup *lookup = xcalloc(1, sizeof *lookup);
@@ -315,6 +380,11 @@ int sweep_load(struct sweep *sweep, const struct event *event, struct error *err
 void sweep_accept_world(struct sweep *sweep)
 {
     sweep->world_accepted = true;
+}
+
+bool sweep_is_settled(const struct sweep *sweep)
+{
+    return sweep->lookups == 0;
 }
 
 int64_t sweep_count(const struct sweep *sweep)

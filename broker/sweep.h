@@ -10,6 +10,8 @@
 #include "broker/core/adapter.h"
 #include "broker/core/event.h"
 
+#include <stdbool.h>
+
 struct sweep;
 
 struct sweep *sweep_create(struct context *context);
@@ -21,8 +23,12 @@ void sweep_destroy(struct sweep *sweep);
 void sweep_stray(struct sweep *sweep, int cluster, const struct report *report);
 /* A tombstone of the store, at start. */
 int sweep_load(struct sweep *sweep, const struct event *event, struct error *err);
-/* Forget what the store does not know, from now on: a person has decided. */
+/* A person has decided that the world counts: what the store missed of its jobs becomes theirs, and what
+ * it has never heard of is left alone. */
 void sweep_accept_world(struct sweep *sweep);
+
+/* Whether the store has answered for every stray that was shown. */
+bool sweep_is_settled(const struct sweep *sweep);
 
 int64_t sweep_count(const struct sweep *sweep);
 int64_t sweep_oldest_ms(const struct sweep *sweep); /* age of the oldest, 0: none */

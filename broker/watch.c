@@ -28,7 +28,8 @@ struct member_watch {
     const struct cluster *cluster;
     struct timer *probe_timer, *poll_timer;
     int64_t probe_sent_ms, poll_sent_ms, poll_due_ms;
-    bool probing, polling, listed;
+    bool probing, polling;
+    bool looked; /* a listing has ended, well or not */
     int64_t round;
 };
 
@@ -78,7 +79,7 @@ static void post_end(struct watch *watch, struct entry *entry, const struct repo
     if (report->outcome == OUTCOME_CANCELLED && report->by[0]) {
         (void)snprintf(reason, sizeof reason, "cancelled there by %s", report->by);
     }
-    struct store_doc *doc = picture_settle(context->picture, attempt, settled);
+    struct store_doc *doc = picture_settle(context->picture, entry, settled);
     json_t *data = json_pack("{s:s, s:i, s:i, s:s, s:I, s:I, s:I}", "outcome",
                              outcome_name(report->outcome), "exit_code", report->exit_code, "signal",
                              report->signal, "reason", reason, "started",
@@ -87,7 +88,7 @@ static void post_end(struct watch *watch, struct entry *entry, const struct repo
     struct error err;
     if (journal_post(context->journal, entry, EVENT_END, entry->job->attempt_count, data, doc, &err) <
         0) {
-        store_doc_destroy(picture_settle(context->picture, attempt, -settled));
+        store_doc_destroy(picture_settle(context->picture, entry, -settled));
         context_log(context, "warn", "job %s: its end was not written, will be seen again: %s",
                     entry->job->id, err.text);
     }
@@ -132,6 +133,7 @@ static void take_report(struct member_watch *member, const struct report *report
     }
     entry->round = member->round;
     entry->missed = 0;
+    entry->waits = report->state == REPORT_PENDING ? report->attempt : 0;
     if (entry->op == OP_NONE) {
         apply_report(watch, entry, report);
     }
@@ -285,8 +287,8 @@ static void poll_done(void *arg, const struct adapter_call *result)
     if (watch->stopped) {
         return;
     }
+    member->looked = true;
     if (result->result == ADAPTER_OK) {
-        member->listed = true;
         for (size_t i = 0; i < result->report_count; i++) {
             take_report(member, &result->reports[i]);
         }
@@ -369,8 +371,7 @@ static void probe_cb(void *arg)
 bool watch_has_seen_all(const struct watch *watch)
 {
     for (size_t i = 0; i < watch->context->federation->cluster_count; i++) {
-        if (!watch->members[i].listed &&
-            picture_is_reachable(watch->context->picture, (int)i)) {
+        if (!watch->members[i].looked) {
             return false;
         }
     }

@@ -26,7 +26,7 @@ void watch_destroy(struct watch *watch);
 
 /* An attempt there was accepted or is being cancelled: list soon. */
 void watch_soon(struct watch *watch, const char *place);
-/* Whether every member that answers has been listed since the start. */
+/* Whether every member has been listed since the start, or could not be. */
 bool watch_has_seen_all(const struct watch *watch);
 
 /* How late listings began. */

@@ -54,6 +54,9 @@ int config_policy_check(const char *text, const char *file, const struct federat
 
 /* Reads a job, YAML or JSON by its content; "-": standard input. */
 int config_job_load(const char *path, struct value **out, struct error *err);
+/* The same of a text that was read; path is for messages, and .json says that it is no YAML. */
+int config_job_parse(const char *text, size_t length, const char *path, struct value **out,
+                     struct error *err);
 
 /* Reads a whole text file of at most VALUE_BYTES_MAX bytes; "-": standard input. The caller frees. */
 int config_file_read(const char *path, char **text, size_t *length, struct error *err);

@@ -100,6 +100,16 @@ int config_file_read(const char *path, char **text, size_t *length, struct error
     return status;
 }
 
+int config_job_parse(const char *text, size_t length, const char *path, struct value **out,
+                     struct error *err)
+{
+    if (parse_job(path, text, length, out, err) != 0) {
+        copy_text(err->file, sizeof err->file, path);
+        return -1;
+    }
+    return 0;
+}
+
 int config_job_load(const char *path, struct value **out, struct error *err)
 {
     char *text = NULL;
@@ -107,10 +117,7 @@ int config_job_load(const char *path, struct value **out, struct error *err)
     if (config_file_read(path, &text, &length, err) != 0) {
         return -1;
     }
-    int status = parse_job(path, text, length, out, err);
-    if (status != 0) {
-        copy_text(err->file, sizeof err->file, path);
-    }
+    int status = config_job_parse(text, length, path, out, err);
     free(text);
     return status;
 }

@@ -60,6 +60,7 @@ struct place_view {
     int64_t good_for_ms; /* its shelf life: older filters the place */
     bool drained;
     char drain_note[64];
+    bool looking;    /* nothing is submitted yet: the broker has just started and lists the members */
     bool recovering; /* nothing may be submitted: the store is older than the world */
     int64_t health;  /* millionths, SHARE_ONE: all well */
     struct condition condition;
@@ -99,6 +100,7 @@ struct subject { /* what is decided */
     const char *owner;
     int64_t waited_ms;    /* since it was queued */
     struct texts refused; /* places whose member refused this job: removed; borrowed */
+    bool silent; /* only what is chosen and the verdicts are wanted: no sentence is written */
 };
 
 enum { WHY_SIZE = 160 };
@@ -107,6 +109,7 @@ struct verdict_row {
     const struct place *place;
     int tier; /* from 1; 0: in no tier of the route */
     enum verdict verdict;
+    bool silent;               /* no sentence is written */
     char why[WHY_SIZE];        /* the sentence; "" when chosen or dearer */
     int64_t terms[TERM_COUNT]; /* nano-units; zero when not priced */
     int64_t sum;

@@ -267,6 +267,8 @@ bool filter_moment(struct option *option)
     char span[UNITS_TEXT_SIZE], good[UNITS_TEXT_SIZE];
     if (view->recovering) {
         say(option->row, VERDICT_LATER, "the store is older than the world: a person must look");
+    } else if (view->looking) {
+        say(option->row, VERDICT_LATER, "the broker has just started and lists its members");
     } else if (view->drained) {
         say(option->row, VERDICT_LATER, "drained%s%s", view->drain_note[0] ? ": " : "",
             view->drain_note);
@@ -310,6 +312,10 @@ bool filter_slots(struct option *option)
     char text[WHY_SIZE];
     if (option->fits || option->view->waiting_ours < place->max_waiting) {
         return true;
+    }
+    if (option->row->silent) {
+        option->row->verdict = VERDICT_LATER;
+        return false;
     }
     short_text(option, text, sizeof text);
     if (place->max_waiting == 1) {

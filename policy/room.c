@@ -131,6 +131,7 @@ void option_init(struct option *option, const struct federation *federation,
     option->row = row;
     option->spec = spec_at(subject->spec, view->place);
     row->place = view->place;
+    row->silent = subject->silent;
     room_set(&option->rooms[AMOUNT_CPUS], option->spec->needs.cpus, now->total.cpus, now->free.cpus,
              view->unseen.cpus);
     room_set(&option->rooms[AMOUNT_MEMORY], option->spec->needs.memory, now->total.memory,

@@ -38,6 +38,9 @@ static const struct {
 void say(struct verdict_row *row, enum verdict verdict, const char *format, ...)
 {
     row->verdict = verdict;
+    if (row->silent) {
+        return;
+    }
     va_list args;
     va_start(args, format);
     (void)vsnprintf(row->why, sizeof row->why, format, args);

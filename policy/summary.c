@@ -316,6 +316,9 @@ static void count_able(struct deciding *deciding)
 void summary_write(struct deciding *deciding)
 {
     struct decision *decision = deciding->out;
+    if (deciding->subject->silent) {
+        return;
+    }
     count_able(deciding);
     if (decision->chosen >= 0) {
         write_chosen(deciding);

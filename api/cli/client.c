@@ -19,6 +19,7 @@
 enum {
     CONNECT_MS = 10 * 1000,
     CALL_MS = 60 * 1000, /* beyond what the broker may hold a call on purpose */
+    CALL_MIN_MS = 10 * 1000,
     BACKOFF_MIN_MS = 1000,
     BACKOFF_MAX_MS = 15 * 1000,
     POLL_MS = 1000,
@@ -124,6 +125,13 @@ static void set_where(struct client *client, CURL *easy, const char *url)
     }
 }
 
+/* A broker that hangs is not waited for much longer than patience says, but a bulk takes its time. */
+static long call_timeout(const struct client *client, const struct call *call)
+{
+    int64_t most = client->patience_ms > CALL_MIN_MS ? client->patience_ms : CALL_MIN_MS;
+    return (long)(call->wait_ms + (call->body || most > CALL_MS ? CALL_MS : most));
+}
+
 static void set_call(struct client *client, CURL *easy, const struct call *call)
 {
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
@@ -138,7 +146,7 @@ static void set_call(struct client *client, CURL *easy, const struct call *call)
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->repeat ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(CALL_MS + call->wait_ms));
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, call_timeout(client, call));
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "tieline/" TIELINE_VERSION);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, client->fault);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, write_cb);

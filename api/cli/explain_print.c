@@ -225,14 +225,26 @@ static void print_earlier(const json_t *attempts, FILE *out)
     }
 }
 
+/* What the lines around it do not say already. */
+static void print_reason(const json_t *job, const char *why, FILE *out)
+{
+    char words[WORDS_SIZE];
+    const char *reason = json_text(job, "reason");
+    outcome_words(job, words, sizeof words);
+    bool ended = json_object_get(job, "outcome") != NULL;
+    if (strcmp(reason, why) != 0 && !(ended && strncmp(reason, words, strlen(words)) == 0)) {
+        print_answer("Reason", reason, out);
+    }
+}
+
 static void print_placed(const json_t *record, const json_t *job, int64_t now_ms, FILE *out)
 {
     const json_t *attempts = json_object_get(job, "attempts");
     const json_t *attempt = json_array_get(attempts, json_array_size(attempts) - 1);
-    const char *reason = json_text(job, "reason");
+    const char *why = json_text(json_object_get(record, "decision"), "summary");
     print_state(job, now_ms, out);
-    print_answer("Reason", reason, out);
-    print_answer("Why there", json_text(json_object_get(record, "decision"), "summary"), out);
+    print_reason(job, why, out);
+    print_answer("Why there", why, out);
     if (attempt) {
         print_attempt_costs(record, attempt, out);
         print_way(job, attempt, now_ms, out);

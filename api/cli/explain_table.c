@@ -266,29 +266,73 @@ void explain_print_reasons(const json_t *decision, FILE *out)
 
 /* -------------------------------------------------------------------------------------------- facts */
 
+enum { FACT_COLUMNS = 4, FACT_GAP = 2 };
+static const size_t fact_widths[FACT_COLUMNS] = {36, 30, 20, 8}; /* at most; with gaps 100 */
+
+struct fact_line {
+    const char *cells[FACT_COLUMNS];
+    char age[UNITS_TEXT_SIZE];
+};
+
+static void read_fact(const json_t *fact, struct fact_line *out)
+{
+    const json_t *age = json_object_get(fact, "age_ms");
+    copy_text(out->age, sizeof out->age, "-");
+    if (json_is_integer(age)) {
+        (void)duration_short(json_integer_value(age), out->age);
+    }
+    out->cells[0] = json_text(fact, "what");
+    out->cells[1] = json_text(fact, "value");
+    out->cells[2] = json_text(fact, "from");
+    out->cells[3] = out->age;
+}
+
+/* A cell that is wider than its column goes on under itself, the next one then on a new line. */
+static void print_fact(const struct fact_line *line, const size_t *widths, FILE *out)
+{
+    size_t at = 0, column = 0;
+    for (size_t c = 0; c < FACT_COLUMNS; c++) {
+        size_t indent = c == 0 ? FACT_GAP : 0;
+        (void)fprintf(out, "%*s", (int)(column + indent - at), "");
+        if (text_columns(line->cells[c]) + indent > widths[c]) {
+            print_wrapped(line->cells[c], column + indent, column + widths[c], out);
+            at = 0;
+        } else {
+            (void)fputs(line->cells[c], out);
+            at = column + indent + text_columns(line->cells[c]);
+        }
+        column += widths[c] + FACT_GAP;
+    }
+    (void)fputc('\n', out);
+}
+
 void explain_print_facts(const json_t *decision, FILE *out)
 {
-    static const char *const heads[] = {"Facts used", "VALUE", "FROM", "AGE", NULL};
+    static const struct fact_line head = {.cells = {"Facts used", "VALUE", "FROM", "AGE"}};
     const json_t *facts = json_object_get(decision, "facts");
-    struct table table;
-    size_t i;
+    size_t widths[FACT_COLUMNS], i;
+    struct fact_line line;
     json_t *fact;
     if (json_array_size(facts) == 0) {
         return;
     }
-    (void)fputc('\n', out);
-    table_init(&table, heads);
+    for (size_t c = 0; c < FACT_COLUMNS; c++) {
+        widths[c] = strlen(head.cells[c]);
+    }
     json_array_foreach(facts, i, fact)
     {
-        const json_t *age = json_object_get(fact, "age_ms");
-        char text[UNITS_TEXT_SIZE] = "-";
-        if (json_is_integer(age)) {
-            (void)duration_short(json_integer_value(age), text);
+        read_fact(fact, &line);
+        for (size_t c = 0; c < FACT_COLUMNS; c++) {
+            size_t width = text_columns(line.cells[c]) + (c == 0 ? FACT_GAP : 0);
+            width = width < fact_widths[c] ? width : fact_widths[c];
+            widths[c] = width > widths[c] ? width : widths[c];
         }
-        table_addf(&table, "  %s", json_text(fact, "what"));
-        table_add(&table, json_text(fact, "value"));
-        table_add(&table, json_text(fact, "from"));
-        table_add(&table, text);
     }
-    table_print(&table, 0, TEXT_WIDTH, out);
+    (void)fprintf(out, "\n%-*s  %-*s  %-*s  %s\n", (int)widths[0], head.cells[0], (int)widths[1],
+                  head.cells[1], (int)widths[2], head.cells[2], head.cells[3]);
+    json_array_foreach(facts, i, fact)
+    {
+        read_fact(fact, &line);
+        print_fact(&line, widths, out);
+    }
 }

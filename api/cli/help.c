@@ -1,5 +1,6 @@
 /* help.c - `help`, `docs` and `version`: everything that is printed from the table of commands. */
 #include "api/cli/client.h"
+#include "api/cli/command.h"
 #include "api/cli/commands.h"
 #include "api/cli/exit_status.h"
 #include "api/cli/job_flags.h"

@@ -202,26 +202,77 @@ int job_flags_apply(const struct args *args, json_t *job, struct error *err)
     return 0;
 }
 
-int jobs_read_file(const struct args *args, const char *path, json_t *jobs, struct error *err)
+/* Whether a text is NDJSON: more than one line, and each begins an object. */
+static bool is_lines(const char *text)
+{
+    size_t lines = 0;
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (*text != '{' && strspn(text, " \t\r") < length) {
+            return false;
+        }
+        lines += *text == '{';
+        text += length + (text[length] == '\n');
+    }
+    return lines > 1;
+}
+
+static int read_lines(const char *text, const char *path, json_t *jobs, struct error *err)
+{
+    for (int number = 1; *text; number++) {
+        size_t length = strcspn(text, "\n");
+        struct value *value = NULL;
+        if (*text == '{') {
+            if (value_from_json(text, length, &value, err) < 0) {
+                copy_text(err->file, sizeof err->file, path);
+                err->line = number;
+                return -1;
+            }
+            json_array_append_new(jobs, value_to_json(value));
+            value_destroy(value);
+        }
+        text += length + (text[length] == '\n');
+    }
+    return 0;
+}
+
+static int read_documents(const char *path, json_t *jobs, struct error *err)
 {
     struct value *value = NULL;
-    json_t *json = json_object();
-    size_t from = json_array_size(jobs), i;
-    if (path) {
-        json_decref(json);
-        if (config_job_load(path, &value, err) < 0) {
-            return -1;
+    char *text;
+    size_t length;
+    if (config_file_read(path, &text, &length, err) < 0) {
+        return -1;
+    }
+    int result;
+    if (is_lines(text)) {
+        result = read_lines(text, path, jobs, err);
+    } else {
+        result = config_job_parse(text, length, path, &value, err);
+    }
+    free(text);
+    if (value) {
+        json_t *json = value_to_json(value);
+        if (json_is_array(json)) {
+            json_array_extend(jobs, json);
+        } else {
+            json_array_append(jobs, json);
         }
-        json = value_to_json(value);
+        json_decref(json);
         value_destroy(value);
     }
-    if (json_is_array(json)) {
-        json_array_extend(jobs, json);
-    } else {
-        json_array_append(jobs, json);
+    return result;
+}
+
+int jobs_read_file(const struct args *args, const char *path, json_t *jobs, struct error *err)
+{
+    size_t i = json_array_size(jobs);
+    if (!path) {
+        json_array_append_new(jobs, json_object());
+    } else if (read_documents(path, jobs, err) < 0) {
+        return -1;
     }
-    json_decref(json);
-    for (i = from; i < json_array_size(jobs); i++) {
+    for (; i < json_array_size(jobs); i++) {
         if (!json_is_object(json_array_get(jobs, i))) {
             error_set(err, ERROR_INVALID, "%.150s: a job is a map", path ? path : "-");
             return error_expect(err, "run: or command:, and what it needs; or a list of such maps");

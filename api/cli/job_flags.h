@@ -13,8 +13,8 @@ const struct flag *job_flags(void);
 /* Sets in job (an object) what the flags of args say, and its command to the words behind "--". */
 int job_flags_apply(const struct args *args, json_t *job, struct error *err);
 
-/* The jobs of the files that are named before "--"; a file may hold one or a list of them. Without a
- * file: one job of flags and words alone. *out is an array. */
+/* The jobs of the files that are named before "--"; a file may hold one, a list of them, or
+ * one in each line (NDJSON). Without a file: one job of flags and words alone. *out is an array. */
 int jobs_read(const struct args *args, json_t **out, struct error *err);
 /* The same of one file, or NULL. */
 int jobs_read_file(const struct args *args, const char *path, json_t *jobs, struct error *err);

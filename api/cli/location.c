@@ -39,7 +39,7 @@ const char *config_path_find(const struct args *args)
 {
     const char *path = args_get(args, "config");
     if (path) {
-        return path;
+        return strcmp(path, "builtin") == 0 ? NULL : path;
     }
     return access(DEFAULT_CONFIG, R_OK) == 0 ? DEFAULT_CONFIG : NULL;
 }

@@ -17,7 +17,8 @@ void location_fini(struct location *location);
 
 /* The folder of the broker: --state-dir, TIELINE_STATE, the configuration's, the default. Caller frees. */
 char *state_dir_find(struct cli *cli, const struct args *args);
-/* The configuration that a command means: --config, else DEFAULT_CONFIG when it is there, else NULL. */
+/* The configuration that a command means: --config, else DEFAULT_CONFIG when it is there. NULL: the
+ * built-in one, also for --config builtin. */
 const char *config_path_find(const struct args *args);
 /* Loads it and applies --state and TIELINE_STATE. */
 int federation_find(struct cli *cli, const struct args *args, struct federation **out,

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PROGRAM_PATH_MAX = 4096 };
+enum { PROGRAM_PATH_MAX = 4096, PLACE_TEXT_MAX = 512, SETTLE_MS = 2000 };
 
 struct serving {
     struct cli *cli;
@@ -53,7 +53,9 @@ static void log_cluster(const char *level, const char *cluster, const char *text
 
 static void log_error(const struct error *err)
 {
-    char *text = xasprintf("%s%s%s", err->text, err->expected[0] ? "; " : "", err->expected);
+    char place[PLACE_TEXT_MAX];
+    char *text = xasprintf("%s%s%s%s", cli_place(err, place, sizeof place), err->text,
+                           err->expected[0] ? "; " : "", err->expected);
     log_line("error", text);
     free(text);
 }
@@ -228,16 +230,30 @@ static int start(struct serving *serving, const struct args *args, struct error 
         return -1;
     }
     if (!config_path_find(args)) {
-        log_line("info", "no " DEFAULT_CONFIG ": built-in defaults, three members on this machine");
+        log_line("info", "built-in configuration: three members on this machine, to look around");
     }
     say_ready(serving);
     return 0;
+}
+
+/* What the API no longer waits for is under way in the broker still. */
+static void settle(struct serving *serving)
+{
+    struct cli *cli = serving->cli;
+    int64_t end = clock_mono_ms(cli->clock) + SETTLE_MS;
+    broker_wake_all(serving->broker);
+    while (broker_questions(serving->broker) > 0 && clock_mono_ms(cli->clock) < end) {
+        (void)uv_run(&cli->loop, UV_RUN_ONCE);
+    }
 }
 
 static void stop(struct serving *serving)
 {
     if (serving->api) {
         serving->cli->parts->api_close(serving->api);
+    }
+    if (serving->broker) {
+        settle(serving);
     }
     broker_destroy(serving->broker);
     if (serving->store) {
@@ -266,9 +282,6 @@ int command_serve(struct cli *cli, const struct args *args)
         (void)uv_run(&cli->loop, UV_RUN_DEFAULT);
     } else {
         log_error(&err);
-        if (err.file[0] || err.pointer[0]) {
-            (void)cli_fail(&err);
-        }
     }
     stop(serving);
     if (result == 0) {

@@ -2,6 +2,7 @@
 
 #include "broker/core/alloc.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,7 @@ static void print_row(const struct table *table, char *const *cells, const size_
 void table_print(struct table *table, size_t indent, size_t width, FILE *out)
 {
     size_t widths[TABLE_COLUMNS_MAX] = {0};
+    assert(table->columns > 0);
     for (size_t c = 0; c < table->columns; c++) {
         widths[c] = text_columns(table->heads[c]);
     }

@@ -1,11 +1,29 @@
 #include "broker/core/problem.h"
 
+#include "broker/core/alloc.h"
+
 #include <stdio.h>
+#include <stdlib.h>
+
+/* A text may quote what a client sent, and be cut within a character: what JSON cannot hold is '?'. */
+static json_t *safe_text(const char *text)
+{
+    json_t *json = json_string(text);
+    if (!json) {
+        char *copy = xstrdup(text);
+        for (char *c = copy; *c; c++) {
+            *c = (unsigned char)*c < 128 ? *c : '?';
+        }
+        json = json_string(copy);
+        free(copy);
+    }
+    return json;
+}
 
 static void set_text(json_t *problem, const char *name, const char *text)
 {
     if (text[0]) {
-        json_object_set_new(problem, name, json_string(text));
+        json_object_set_new(problem, name, safe_text(text));
     }
 }
 

@@ -125,7 +125,8 @@ struct store_ops {
                  store_read_fn done, void *arg);
     /* For metrics and readiness. */
     void (*stats)(struct store *store, struct store_stats *out);
-    /* Drops jobs that finished before, with their events; keys whose time and job are over; decisions
+    /* Drops jobs that finished before, with their events; events of other streams as old, but for open
+     * tombstones; keys whose time and job are over; decisions
      * older than that and than every live job; signals older than STORE_SIGNALS_MS. In slices, behind
      * the appends. */
     void (*prune)(struct store *store, int64_t finished_before_ms, int64_t now_ms);

@@ -79,14 +79,14 @@ static int64_t spread(int64_t value, int64_t share, uint64_t drawn)
 int sim_run_of(const struct sim_settings *settings, uint64_t seed, const struct submit *submit,
                int64_t *run_ms, int *exit_code, struct error *err)
 {
-    const char *run = env_of(submit->spec, "TIELINE_SIM_RUN");
-    const char *code = env_of(submit->spec, "TIELINE_SIM_EXIT");
+    const char *run = env_of(submit->spec, "SIM_RUN");
+    const char *code = env_of(submit->spec, "SIM_EXIT");
     int64_t ms, number = 0;
     if (run && duration_parse(run, &ms, err) < 0) {
-        return error_prefix(err, "TIELINE_SIM_RUN");
+        return error_prefix(err, "SIM_RUN");
     }
     if (code && integer_parse(code, 0, EXIT_MAX, &number, err) < 0) {
-        return error_prefix(err, "TIELINE_SIM_EXIT");
+        return error_prefix(err, "SIM_EXIT");
     }
     if (!run) {
         char key[KEY_SIZE_MAX];

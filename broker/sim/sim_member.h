@@ -2,9 +2,9 @@
  *
  * It is the far side: it outlives the adapters and brokers that speak to it, and knows nothing of the way
  * between (adapter_sim.c). A place is one pool of CPUs, memory and GPUs; its queue is strictly first come
- * first served. How long a job runs: its env TIELINE_SIM_RUN (a duration), else its estimate at the
+ * first served. How long a job runs: its env SIM_RUN (a duration), else its estimate at the
  * place's speed, spread by the seed, the job and the attempt alone; it never runs beyond its limit. How
- * it ends: its env TIELINE_SIM_EXIT (an exit code), else 0. */
+ * it ends: its env SIM_EXIT (an exit code), else 0. */
 #ifndef BROKER_SIM_SIM_MEMBER_H
 #define BROKER_SIM_SIM_MEMBER_H
 

@@ -570,12 +570,24 @@ int disk_load(const struct disk *disk, const struct store_loader *loader, int64_
 
 /* Pruning: one pass over each vector that keeps what stays. */
 
-static void prune_events(struct disk *disk, const struct map *gone)
+static bool is_open_tombstone(const struct disk *disk, const struct disk_event *event)
+{
+    for (size_t i = 0; i < disk->tombs.count; i++) {
+        if (((const struct disk_tomb *)disk->tombs.items[i])->seq == event->seq) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void prune_events(struct disk *disk, int64_t before_ms, const struct map *gone)
 {
     size_t kept = 0;
     for (size_t i = 0; i < disk->events.count; i++) {
         struct disk_event *event = disk->events.items[i];
-        if (event_stream(event->kind) == STREAM_JOB && map_get(gone, event->id)) {
+        bool is_job = event_stream(event->kind) == STREAM_JOB;
+        if ((is_job && map_get(gone, event->id)) ||
+            (!is_job && event->at_ms < before_ms && !is_open_tombstone(disk, event))) {
             event_free(event);
         } else {
             disk->events.items[kept++] = event;
@@ -653,9 +665,7 @@ void disk_prune(struct disk *disk, int64_t finished_before_ms, int64_t now_ms)
     struct vector freed = {0};
     map_init(&gone);
     prune_jobs(disk, finished_before_ms, &gone, &freed);
-    if (freed.count) {
-        prune_events(disk, &gone);
-    }
+    prune_events(disk, finished_before_ms, &gone);
     map_fini(&gone);
     for (size_t i = 0; i < freed.count; i++) {
         job_free(freed.items[i]);

@@ -14,7 +14,7 @@ enum { PER_REQUEST = 100, TEXT_MAX = 1024 * 1024 };
 
 const char lab_policy[] = "version: 1\n"
                           "budgets:\n"
-                          "  cloud: {limit: 40 EUR, per: day}\n"
+                          "  cloud: {limit: 2 EUR, per: day}\n"
                           "bursts:\n"
                           "  overflow:\n"
                           "    open: [{pending: 50}]\n"
@@ -65,7 +65,9 @@ struct sim *lab_open(const struct lab_plan *plan)
     struct error err;
     struct sim *sim;
     struct sim_options options = {.federation = federation,
-                                  .policy = plan->policy ? plan->policy : lab_policy,
+                                  .policy = plan->policy   ? plan->policy
+                                            : plan->rented ? lab_policy
+                                                           : "version: 1\n",
                                   .seed = plan->seed,
                                   .log = plan->say ? say : NULL};
     cr_assert_eq(sim_create(&options, &sim, &err), 0, "%s:%d: %s %s", err.file, err.line, err.text,

@@ -10,12 +10,12 @@
 struct lab_plan {
     int members, rented; /* of them */
     int max_waiting;     /* of each place; 0: 20 */
-    const char *policy;  /* text; NULL: lab_policy */
+    const char *policy;  /* text; NULL: lab_policy, or with none rented the built-in one */
     uint64_t seed;
     bool say; /* the broker's log goes to stderr */
 };
 
-/* Own places first, rented ones while the burst is open, a budget of 40 EUR a day. */
+/* Own places first, rented ones while the burst is open, a budget of 2 EUR a day. */
 extern const char lab_policy[];
 
 struct sim *lab_open(const struct lab_plan *plan);

@@ -165,6 +165,8 @@ Test(decide, sentences_of_the_moment)
     expect_row(lab, "hpc/cpu", VERDICT_LATER, "drained");
     copy_text(view->drain_note, sizeof view->drain_note, "cooling works");
     expect_row(lab, "hpc/cpu", VERDICT_LATER, "drained: cooling works");
+    view->looking = true;
+    expect_row(lab, "hpc/cpu", VERDICT_LATER, "the broker has just started and lists its members");
     view->recovering = true;
     expect_row(lab, "hpc/cpu", VERDICT_LATER,
                "the store is older than the world: a person must look");

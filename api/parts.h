@@ -1,8 +1,9 @@
-/* server.h - what the files of the api share: the api itself, its listeners and connections. */
-#ifndef API_SERVER_H
-#define API_SERVER_H
+/* parts.h - what the files of the api share: the api itself, its listeners and connections. */
+#ifndef API_PARTS_H
+#define API_PARTS_H
 
 #include "api/api.h"
+#include "broker/core/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,9 +59,15 @@ struct api {
 };
 
 /* Has the listener's daemon run in the next turn of the loop: after every resume. */
-void listener_kick(struct listener *listener);
+static inline void listener_kick(struct listener *listener)
+{
+    timer_start(listener->timer, 0);
+}
 
 /* How long a connection without news lives, in ms. */
-int64_t api_idle_ms(const struct api *api);
+static inline int64_t api_idle_ms(const struct api *api)
+{
+    return (api->env.idle_seconds ? api->env.idle_seconds : LIMIT_CONNECTION_IDLE) * INT64_C(1000);
+}
 
 #endif

@@ -1,0 +1,86 @@
+/* Exit statuses of `tieline run` and `tieline wait`: the table of the reference, line by line. */
+#include "api/cli/exit_status.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static int status_of(const char *text)
+{
+    json_error_t err;
+    json_t *job = json_loads(text, 0, &err);
+    cr_assert(job, "%s: %s", text, err.text);
+    int status = exit_status_of_job(job);
+    json_decref(job);
+    return status;
+}
+
+Test(cli_status, of_jobs)
+{
+    static const struct {
+        const char *job;
+        int status;
+    } rows[] = {
+        {"{\"state\":\"succeeded\",\"outcome\":\"exit\",\"exit_code\":0}", 0},
+        {"{\"state\":\"failed\",\"outcome\":\"exit\",\"exit_code\":2}", 2},
+        {"{\"state\":\"failed\",\"outcome\":\"exit\",\"exit_code\":123}", 123},
+        {"{\"state\":\"failed\",\"outcome\":\"exit\",\"exit_code\":124}", 124},
+        {"{\"state\":\"failed\",\"outcome\":\"exit\",\"exit_code\":127}", 127},
+        {"{\"state\":\"failed\",\"outcome\":\"exit\",\"exit_code\":255}", 255},
+        {"{\"state\":\"failed\",\"outcome\":\"signal\",\"signal\":11}", 139},
+        {"{\"state\":\"failed\",\"outcome\":\"signal\",\"signal\":15}", 143},
+        {"{\"state\":\"failed\",\"outcome\":\"out-of-memory\",\"signal\":9}", 137},
+        {"{\"state\":\"failed\",\"outcome\":\"out-of-memory\"}", 137},
+        {"{\"state\":\"failed\",\"outcome\":\"time-limit\",\"signal\":9}", 124},
+        {"{\"state\":\"failed\",\"outcome\":\"start-failed\"}", 125},
+        {"{\"state\":\"failed\",\"outcome\":\"reclaimed\"}", 125},
+        {"{\"state\":\"failed\",\"outcome\":\"absent\"}", 125},
+        {"{\"state\":\"failed\",\"outcome\":\"gone\"}", 125},
+        {"{\"state\":\"failed\",\"outcome\":\"outcome-unknown\"}", 125},
+        {"{\"state\":\"failed\",\"outcome\":\"rejected\"}", 126},
+        {"{\"state\":\"failed\"}", 125},
+        {"{\"state\":\"cancelled\",\"outcome\":\"cancelled\"}", 125},
+        {"{\"state\":\"cancelled\",\"outcome\":\"exit\",\"exit_code\":3}", 125},
+        {"{\"state\":\"expired\"}", 125},
+        {"{\"state\":\"running\"}", 125},
+        {"{\"state\":\"failed\",\"outcome\":\"of a later release\"}", 125},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cr_expect_eq(status_of(rows[i].job), rows[i].status, "%s gives %d", rows[i].job,
+                     status_of(rows[i].job));
+    }
+}
+
+Test(cli_status, of_calls)
+{
+    static const struct {
+        enum error_code code;
+        long http;
+        int status;
+    } rows[] = {
+        {ERROR_IMPOSSIBLE, 422, 126}, {ERROR_INVALID, 422, 126},     {ERROR_FORBIDDEN, 403, 126},
+        {ERROR_TOO_MANY, 429, 126},   {ERROR_UNAVAILABLE, 503, 125}, {ERROR_INTERNAL, 500, 125},
+        {ERROR_UNAVAILABLE, 0, 125},  {ERROR_INVALID, 0, 126},       {ERROR_STORE, 503, 125},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct error err = {.code = rows[i].code};
+        cr_expect_eq(exit_status_of_error(&err, rows[i].http), rows[i].status, "row %zu", i);
+    }
+}
+
+static void expect_words(const char *text, const char *words)
+{
+    char out[128];
+    json_t *job = json_loads(text, 0, NULL);
+    outcome_words(job, out, sizeof out);
+    cr_expect_str_eq(out, words);
+    json_decref(job);
+}
+
+Test(cli_status, in_words)
+{
+    expect_words("{\"outcome\":\"exit\",\"exit_code\":2}", "exit 2");
+    expect_words("{\"outcome\":\"signal\",\"signal\":9}", "signal 9 SIGKILL");
+    expect_words("{\"outcome\":\"time-limit\"}", "time limit");
+    expect_words("{\"outcome\":\"out-of-memory\"}", "out of memory");
+    expect_words("{\"reason\":\"upstream\"}", "upstream");
+}
