@@ -21,7 +21,7 @@ static int check_team(const struct caller *caller, struct spec *spec, struct err
 }
 
 int admit(struct context *context, const struct caller *caller, const struct value *value,
-                 struct spec **out, struct error *err)
+          struct spec **out, struct error *err)
 {
     struct spec *spec;
     if (spec_parse(value, context->rules, context->federation, &spec, err) < 0) {

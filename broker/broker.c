@@ -78,9 +78,7 @@ static void drive_attempt(struct broker *broker, struct entry *entry)
 {
     switch (job_attempt(entry->job)->state) {
     case ATTEMPT_INTENDED:
-    case ATTEMPT_UNSURE:
-        dispatch_job(broker->dispatch, entry);
-        break;
+    case ATTEMPT_UNSURE: dispatch_job(broker->dispatch, entry); break;
     case ATTEMPT_ACCEPTED:
     case ATTEMPT_RUNNING:
     case ATTEMPT_UNKNOWN:
@@ -93,8 +91,7 @@ static void drive_attempt(struct broker *broker, struct entry *entry)
             try_again(broker, entry);
         }
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -178,17 +175,12 @@ static void show_picture(struct broker *broker, struct entry *entry, const struc
         picture_accepted(broker->context.picture, entry);
         watch_soon(broker->watch, job_attempt(entry->job)->place);
         break;
-    case EVENT_START:
-        picture_running(broker->context.picture, entry);
-        break;
+    case EVENT_START: picture_running(broker->context.picture, entry); break;
     case EVENT_REJECT:
     case EVENT_ABSENT:
     case EVENT_END:
-    case EVENT_GONE:
-        attempt_over(broker, entry, event);
-        break;
-    default:
-        break;
+    case EVENT_GONE: attempt_over(broker, entry, event); break;
+    default: break;
     }
 }
 
@@ -200,7 +192,8 @@ static void react(void *arg, struct entry *entry, const struct event *event)
     drive(broker, entry);
 }
 
-static void failed(void *arg, struct entry *entry, const struct event *event, const struct error *err)
+static void failed(void *arg, struct entry *entry, const struct event *event,
+                   const struct error *err)
 {
     struct broker *broker = arg;
     context_log(&broker->context, "error", "job %s: %s was not stored: %s", entry->job->id,
@@ -209,8 +202,8 @@ static void failed(void *arg, struct entry *entry, const struct event *event, co
         entry->sent = false;
         schedule_undo(broker->schedule, entry);
     } else if (event->kind == EVENT_END) {
-        store_doc_destroy(picture_settle(broker->context.picture, entry,
-                                         -event_int(event, "settled")));
+        store_doc_destroy(
+            picture_settle(broker->context.picture, entry, -event_int(event, "settled")));
     }
     if (broker->closing) {
         return;
@@ -314,9 +307,9 @@ static void policy_answer(struct policy_op *op)
 
 static json_t *policy_present(const struct broker *broker)
 {
-    json_t *body = json_pack("{s:s, s:s, s:s}", "hash", broker->context.rules->hash, "by",
-                             broker->policy_by, "text",
-                             broker->context.rules->text ? broker->context.rules->text : "");
+    json_t *body =
+        json_pack("{s:s, s:s, s:s}", "hash", broker->context.rules->hash, "by", broker->policy_by,
+                  "text", broker->context.rules->text ? broker->context.rules->text : "");
     present_time(body, "since", broker->policy_since_ms);
     return body;
 }
@@ -356,8 +349,9 @@ static void policy_post(struct policy_op *op)
 {
     struct broker *broker = op->broker;
     op->since_ms = clock_wall_ms(broker->context.clock);
-    json_t *doc = json_pack("{s:s, s:s, s:I, s:s}", "hash", op->rules->hash, "by", op->by, "since",
-                            (json_int_t)op->since_ms, "text", op->rules->text ? op->rules->text : "");
+    json_t *doc =
+        json_pack("{s:s, s:s, s:I, s:s}", "hash", op->rules->hash, "by", op->by, "since",
+                  (json_int_t)op->since_ms, "text", op->rules->text ? op->rules->text : "");
     if (journal_post_other(broker->context.journal, EVENT_POLICY_LIVE, op->rules->hash,
                            json_pack("{s:s}", "by", op->by),
                            store_doc_create(STORE_POLICIES, op->rules->hash, op->since_ms, doc),
@@ -397,7 +391,8 @@ void broker_policy_set(struct broker *broker, const struct caller *caller, const
 {
     struct policy_op *op =
         policy_op_create(broker, caller->owner, question_answered, ask(broker, reply, arg));
-    if (broker->env.rules_parse(text, file, broker->context.federation, &op->rules, &op->err) == 0 &&
+    if (broker->env.rules_parse(text, file, broker->context.federation, &op->rules, &op->err) ==
+            0 &&
         dry_run) {
         op->body = json_pack("{s:s, s:b}", "hash", op->rules->hash, "dry_run", 1);
         broker->env.rules_destroy(op->rules);
@@ -428,7 +423,8 @@ static void later_cb(void *arg)
 static void answer_later(struct broker *broker, json_t *body_take, reply_fn reply, void *arg)
 {
     struct later *later = xcalloc(1, sizeof *later);
-    *later = (struct later){clock_timer(broker->context.clock, later_cb, later), body_take, reply, arg};
+    *later =
+        (struct later){clock_timer(broker->context.clock, later_cb, later), body_take, reply, arg};
     timer_start(later->timer, 0);
 }
 
@@ -437,8 +433,8 @@ static struct reader reader_of(struct broker *broker)
     return (struct reader){&broker->context, broker->follow};
 }
 
-void broker_submit(struct broker *broker, const struct caller *caller, struct submission *submission,
-                   reply_fn reply, void *arg)
+void broker_submit(struct broker *broker, const struct caller *caller,
+                   struct submission *submission, reply_fn reply, void *arg)
 {
     submit_jobs(&broker->context, caller, submission, question_answered, ask(broker, reply, arg));
 }
@@ -451,8 +447,8 @@ void broker_job(struct broker *broker, const struct caller *caller, const char *
     query_job(&reader, id, after_view, wait_ms, question_answered, ask(broker, reply, arg));
 }
 
-void broker_jobs(struct broker *broker, const struct caller *caller, const struct store_filter *filter,
-                 reply_fn reply, void *arg)
+void broker_jobs(struct broker *broker, const struct caller *caller,
+                 const struct store_filter *filter, reply_fn reply, void *arg)
 {
     struct reader reader = reader_of(broker);
     (void)caller;
@@ -464,7 +460,8 @@ void broker_events(struct broker *broker, const struct caller *caller, const cha
 {
     struct reader reader = reader_of(broker);
     (void)caller;
-    query_events(&reader, id, after_seq, limit, wait_ms, question_answered, ask(broker, reply, arg));
+    query_events(&reader, id, after_seq, limit, wait_ms, question_answered,
+                 ask(broker, reply, arg));
 }
 
 void broker_log(struct broker *broker, const struct caller *caller, const char *id, int attempt,
@@ -475,28 +472,31 @@ void broker_log(struct broker *broker, const struct caller *caller, const char *
     query_log(&reader, id, attempt, offset, wait_ms, question_answered, ask(broker, reply, arg));
 }
 
-void broker_explain(struct broker *broker, const struct caller *caller, const char *id, reply_fn reply,
-                    void *arg)
+void broker_explain(struct broker *broker, const struct caller *caller, const char *id,
+                    reply_fn reply, void *arg)
 {
     struct reader reader = reader_of(broker);
     (void)caller;
     explain_job(&reader, id, question_answered, ask(broker, reply, arg));
 }
 
-void broker_explain_job(struct broker *broker, const struct caller *caller, const struct value *value,
-                        const char *render, reply_fn reply, void *arg)
+void broker_explain_job(struct broker *broker, const struct caller *caller,
+                        const struct value *value, const char *render, reply_fn reply, void *arg)
 {
-    explain_imagined(&broker->context, caller, value, render, question_answered, ask(broker, reply, arg));
+    explain_imagined(&broker->context, caller, value, render, question_answered,
+                     ask(broker, reply, arg));
 }
 
 void broker_places(struct broker *broker, reply_fn reply, void *arg)
 {
-    answer_later(broker, places_present(&broker->context), question_answered, ask(broker, reply, arg));
+    answer_later(broker, places_present(&broker->context), question_answered,
+                 ask(broker, reply, arg));
 }
 
 void broker_bursts(struct broker *broker, reply_fn reply, void *arg)
 {
-    answer_later(broker, explain_money(&broker->context), question_answered, ask(broker, reply, arg));
+    answer_later(broker, explain_money(&broker->context), question_answered,
+                 ask(broker, reply, arg));
 }
 
 void broker_policy(struct broker *broker, reply_fn reply, void *arg)
@@ -507,7 +507,8 @@ void broker_policy(struct broker *broker, reply_fn reply, void *arg)
 void broker_drain(struct broker *broker, const struct caller *caller, const char *place, bool drain,
                   const char *note, reply_fn reply, void *arg)
 {
-    places_drain(&broker->context, caller, place, drain, note, question_answered, ask(broker, reply, arg));
+    places_drain(&broker->context, caller, place, drain, note, question_answered,
+                 ask(broker, reply, arg));
 }
 
 /* ------------------------------------------------------------------------------------------- cancel */
@@ -527,8 +528,7 @@ static void cancel_answer(struct cancel_op *op, const struct job *job, const str
 {
     struct error none;
     error_clear(&none);
-    json_t *body =
-        job ? job_present(job, op->broker->context.rules->currency, NULL, false) : NULL;
+    json_t *body = job ? job_present(job, op->broker->context.rules->currency, NULL, false) : NULL;
     op->reply(op->arg, body, err ? err : &none);
     json_decref(body);
     free(op);
@@ -565,7 +565,8 @@ static void cancel_found(void *arg, const struct job *job, const struct error *e
         return;
     }
     if (left <= 0 || follow_wait(broker->follow, op->id, left, op->again, op) < 0) {
-        error_set(&mine, ERROR_UNAVAILABLE, "the cancel of %s is not on disk yet: ask again", job->id);
+        error_set(&mine, ERROR_UNAVAILABLE, "the cancel of %s is not on disk yet: ask again",
+                  job->id);
         cancel_answer(op, NULL, &mine);
         return;
     }
@@ -578,8 +579,8 @@ static void cancel_look(void *arg)
     lookup_job(&op->broker->context, op->id, cancel_found, op);
 }
 
-void broker_cancel(struct broker *broker, const struct caller *caller, const char *id, reply_fn reply,
-                   void *arg)
+void broker_cancel(struct broker *broker, const struct caller *caller, const char *id,
+                   reply_fn reply, void *arg)
 {
     struct cancel_op *op = xcalloc(1, sizeof *op);
     op->broker = broker;

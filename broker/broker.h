@@ -39,8 +39,8 @@ int broker_create(const struct broker_env *env, struct broker **out, struct erro
 /* Finishes what is outstanding at the store (bounded), closes adapters and store. Jobs go on. */
 void broker_destroy(struct broker *broker);
 
-void broker_submit(struct broker *broker, const struct caller *caller, struct submission *submission,
-                   reply_fn reply, void *arg);
+void broker_submit(struct broker *broker, const struct caller *caller,
+                   struct submission *submission, reply_fn reply, void *arg);
 
 /* The job with this id or unique end of an id, that the caller may see. Live or finished. With
  * after_view not NULL: answers when job_view differs from it or the job is final, at the latest after
@@ -48,8 +48,8 @@ void broker_submit(struct broker *broker, const struct caller *caller, struct su
 void broker_job(struct broker *broker, const struct caller *caller, const char *id,
                 const char *after_view, int64_t wait_ms, reply_fn reply, void *arg);
 /* {"jobs": [...], "next_cursor": text or null} */
-void broker_jobs(struct broker *broker, const struct caller *caller, const struct store_filter *filter,
-                 reply_fn reply, void *arg);
+void broker_jobs(struct broker *broker, const struct caller *caller,
+                 const struct store_filter *filter, reply_fn reply, void *arg);
 /* {"events": [...], "next_cursor"}; id NULL: of the federation. wait_ms: long poll when there is none. */
 void broker_events(struct broker *broker, const struct caller *caller, const char *id,
                    int64_t after_seq, int limit, int64_t wait_ms, reply_fn reply, void *arg);
@@ -57,18 +57,19 @@ void broker_events(struct broker *broker, const struct caller *caller, const cha
  * bytes are in "base64" instead of "text" when they are not UTF-8. */
 void broker_log(struct broker *broker, const struct caller *caller, const char *id, int attempt,
                 int64_t offset, int64_t wait_ms, reply_fn reply, void *arg);
-void broker_cancel(struct broker *broker, const struct caller *caller, const char *id, reply_fn reply,
-                   void *arg);
-void broker_explain(struct broker *broker, const struct caller *caller, const char *id, reply_fn reply,
-                    void *arg);
+void broker_cancel(struct broker *broker, const struct caller *caller, const char *id,
+                   reply_fn reply, void *arg);
+void broker_explain(struct broker *broker, const struct caller *caller, const char *id,
+                    reply_fn reply, void *arg);
 /* Of an imagined job; value is borrowed. render: name of a place whose rendering is wanted, or NULL. */
-void broker_explain_job(struct broker *broker, const struct caller *caller, const struct value *value,
-                        const char *render, reply_fn reply, void *arg);
+void broker_explain_job(struct broker *broker, const struct caller *caller,
+                        const struct value *value, const char *render, reply_fn reply, void *arg);
 void broker_places(struct broker *broker, reply_fn reply, void *arg);
 void broker_drain(struct broker *broker, const struct caller *caller, const char *place, bool drain,
                   const char *note, reply_fn reply, void *arg);
 void broker_bursts(struct broker *broker, reply_fn reply, void *arg); /* bursts and budgets */
-void broker_policy(struct broker *broker, reply_fn reply, void *arg); /* {"hash","since","by","text"} */
+void broker_policy(struct broker *broker, reply_fn reply,
+                   void *arg); /* {"hash","since","by","text"} */
 /* Checks and, unless dry_run, takes a new policy. A bad one changes nothing. */
 void broker_policy_set(struct broker *broker, const struct caller *caller, const char *text,
                        const char *file, bool dry_run, reply_fn reply, void *arg);

@@ -43,8 +43,8 @@ static bool is_of_burst(const struct rules *rules, const char *name, const struc
         const struct list *tiers = &RULES_AT(rules->routes, struct route, i)->tiers;
         for (size_t t = 0; t < tiers->count; t++) {
             const struct tier *tier = RULES_AT(*tiers, struct tier, t);
-            for (size_t p = 0; tier->burst && strcmp(tier->burst, name) == 0 && p < tier->places.count;
-                 p++) {
+            for (size_t p = 0;
+                 tier->burst && strcmp(tier->burst, name) == 0 && p < tier->places.count; p++) {
                 if (place_is_named(place, tier->places.items[p])) {
                     return true;
                 }
@@ -90,7 +90,8 @@ static bool could_run_entry(struct burst *burst, const struct burst_rule *rule, 
     return memo->could;
 }
 
-static void count_queue(struct burst *burst, const struct burst_rule *rule, struct burst_facts *facts)
+static void count_queue(struct burst *burst, const struct burst_rule *rule,
+                        struct burst_facts *facts)
 {
     int64_t now = clock_wall_ms(burst->context->clock);
     for (struct shape *shape = queue_shapes(burst->context->queue); shape; shape = shape->next) {
@@ -105,7 +106,8 @@ static void count_queue(struct burst *burst, const struct burst_rule *rule, stru
 }
 
 /* Of the own places: ours that wait there, all that waits there, and how much is in use. */
-static void count_home(struct burst *burst, const struct burst_rule *rule, struct burst_facts *facts)
+static void count_home(struct burst *burst, const struct burst_rule *rule,
+                       struct burst_facts *facts)
 {
     struct picture *picture = burst->context->picture;
     const struct view *view = picture_view(picture);

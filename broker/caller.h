@@ -14,7 +14,8 @@
 typedef void (*reply_fn)(void *arg, json_t *body, const struct error *err);
 
 /* X(constant, name): each may do what those before it may */
-#define ROLE_LIST(X) X(NONE, "none") X(READ, "read") X(SUBMIT, "submit") X(OPERATE, "operate") X(ADMIN, "admin")
+#define ROLE_LIST(X)                                                                               \
+    X(NONE, "none") X(READ, "read") X(SUBMIT, "submit") X(OPERATE, "operate") X(ADMIN, "admin")
 enum role {
 #define X(constant, name) ROLE_##constant,
     ROLE_LIST(X)

@@ -75,8 +75,9 @@ static void post(struct dispatch *dispatch, struct entry *entry, enum event_kind
     struct error err;
     if (journal_post(dispatch->context->journal, entry, kind, entry->job->attempt_count, data, NULL,
                      &err) < 0) {
-        context_log(dispatch->context, "warn", "job %s: %s was not written, will be asked again: %s",
-                    entry->job->id, event_name(kind), err.text);
+        context_log(dispatch->context, "warn",
+                    "job %s: %s was not written, will be asked again: %s", entry->job->id,
+                    event_name(kind), err.text);
         timer_start(entry->timer, TRY_MIN_MS);
     }
 }
@@ -119,9 +120,7 @@ static void submit_done(void *arg, const struct adapter_call *result)
     case ADAPTER_OK:
         post(dispatch, entry, EVENT_ACCEPT, json_pack("{s:s}", "native", result->native_id));
         break;
-    case ADAPTER_FAILED:
-        submit_failed(dispatch, entry, &result->err);
-        break;
+    case ADAPTER_FAILED: submit_failed(dispatch, entry, &result->err); break;
     case ADAPTER_UNKNOWN:
         post(dispatch, entry, EVENT_UNSURE, json_pack("{s:s}", "reason", result->err.text));
         break;
@@ -138,8 +137,8 @@ static void submit(struct dispatch *dispatch, struct entry *entry)
     }
     struct spec *spec = spec_at(entry->job->spec, ref.place);
     struct call *call = call_create(dispatch, entry);
-    if (member_submit(dispatch->context->members, &ref, spec, entry->job->owner, submit_done, call) <
-        0) {
+    if (member_submit(dispatch->context->members, &ref, spec, entry->job->owner, submit_done,
+                      call) < 0) {
         free(call);
         timer_start(entry->timer, TRY_MIN_MS);
     } else {
@@ -251,9 +250,7 @@ static void act(struct dispatch *dispatch, struct entry *entry)
     case ATTEMPT_INTENDED:
         (entry->sent ? was_sent : cancelling ? cancel_unsent : submit)(dispatch, entry);
         break;
-    case ATTEMPT_UNSURE:
-        find(dispatch, entry);
-        break;
+    case ATTEMPT_UNSURE: find(dispatch, entry); break;
     case ATTEMPT_ACCEPTED:
     case ATTEMPT_RUNNING:
     case ATTEMPT_UNKNOWN:
@@ -261,8 +258,7 @@ static void act(struct dispatch *dispatch, struct entry *entry)
             cancel(dispatch, entry);
         }
         break;
-    default:
-        break;
+    default: break;
     }
 }
 

@@ -39,11 +39,11 @@ static json_t *bursts_to_json(struct context *context)
     for (size_t i = 0; i < context->rules->bursts.count; i++) {
         const struct burst_rule *rule = RULES_AT(context->rules->bursts, struct burst_rule, i);
         const struct burst_memory *memory = picture_burst(context->picture, (int)i);
-        json_t *burst =
-            json_pack("{s:s, s:s, s:s, s:I, s:I, s:s}", "name", rule->name, "state",
-                      burst_state_name(memory->state), "why", memory->why, "jobs",
-                      (json_int_t)view->bursts[i].jobs, "nodes_milli",
-                      (json_int_t)view->bursts[i].nodes, "budget", rule->budget ? rule->budget : "");
+        json_t *burst = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s}", "name", rule->name, "state",
+                                  burst_state_name(memory->state), "why", memory->why, "jobs",
+                                  (json_int_t)view->bursts[i].jobs, "nodes_milli",
+                                  (json_int_t)view->bursts[i].nodes, "budget",
+                                  rule->budget ? rule->budget : "");
         present_time(burst, "since", picture_burst_since(context->picture, (int)i));
         json_array_append_new(bursts, burst);
     }
@@ -111,8 +111,7 @@ static void decision_read(void *arg, json_t *rows, bool more, const struct error
     struct ask *ask = arg;
     (void)more;
     const char *text =
-        err->code ? NULL
-                  : json_string_value(json_object_get(json_array_get(rows, 0), "text"));
+        err->code ? NULL : json_string_value(json_object_get(json_array_get(rows, 0), "text"));
     json_error_t json_err;
     json_t *decision = text ? json_loads(text, 0, &json_err) : NULL;
     json_object_set_new(ask->body, "decision", decision ? decision : json_null());
@@ -129,8 +128,7 @@ static void found(void *arg, const struct job *job, const struct error *err)
         return;
     }
     ask->body = frame(context);
-    json_object_set_new(ask->body, "job",
-                        job_present(job, context->rules->currency, NULL, true));
+    json_object_set_new(ask->body, "job", job_present(job, context->rules->currency, NULL, true));
     put_position(context, ask->body, job);
     const struct attempt *attempt = job_attempt(job);
     bool waits = job->state == JOB_QUEUED || job->state == JOB_HELD;
@@ -178,8 +176,9 @@ static int render_text(struct context *context, const struct caller *caller, str
     char id[ID_SIZE];
     id_make(context->clock, 'j', id);
     struct job *job = job_create(id);
-    struct event *event = event_create(EVENT_SUBMIT, id, 0, clock_wall_ms(context->clock),
-                                       job_submit_data(spec, caller->owner, spec->team, NULL, NULL));
+    struct event *event =
+        event_create(EVENT_SUBMIT, id, 0, clock_wall_ms(context->clock),
+                     job_submit_data(spec, caller->owner, spec->team, NULL, NULL));
     struct attempt attempt = {.number = 1, .placed_ms = clock_wall_ms(context->clock)};
     copy_text(attempt.place, sizeof attempt.place, place->name);
     int result = job_apply(job, event, err);
@@ -227,8 +226,8 @@ static int imagine(struct ask *ask, const struct caller *caller, const struct va
     return 0;
 }
 
-void explain_imagined(struct context *context, const struct caller *caller, const struct value *value,
-                      const char *render, reply_fn reply, void *arg)
+void explain_imagined(struct context *context, const struct caller *caller,
+                      const struct value *value, const char *render, reply_fn reply, void *arg)
 {
     struct ask *ask = ask_create(context, reply, arg);
     error_clear(&ask->err);

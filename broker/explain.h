@@ -10,8 +10,8 @@
 void explain_job(const struct reader *reader, const char *id, reply_fn reply, void *arg);
 
 /* The same of a job that was not submitted; "render": what would be sent to that place, or NULL. */
-void explain_imagined(struct context *context, const struct caller *caller, const struct value *value,
-                      const char *render, reply_fn reply, void *arg);
+void explain_imagined(struct context *context, const struct caller *caller,
+                      const struct value *value, const char *render, reply_fn reply, void *arg);
 
 /* Bursts and budgets as they are: {"currency", "bursts": [...], "budgets": [...]}. New reference. */
 json_t *explain_money(struct context *context);

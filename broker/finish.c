@@ -109,18 +109,17 @@ int finish_attempt(struct context *context, struct entry *entry)
     int result;
     judge(context, entry->job, &verdict);
     if (verdict.again) {
-        result = journal_post(context->journal, entry, EVENT_REQUEUE, 0,
-                              json_pack("{s:s, s:s}", "cause", verdict.cause, "reason",
-                                        verdict.reason),
-                              NULL, &err);
+        result = journal_post(
+            context->journal, entry, EVENT_REQUEUE, 0,
+            json_pack("{s:s, s:s}", "cause", verdict.cause, "reason", verdict.reason), NULL, &err);
     } else {
         bool exited = verdict.outcome == OUTCOME_EXIT;
         result = journal_post(context->journal, entry, EVENT_FINISH, 0,
                               json_pack("{s:s, s:s, s:i, s:i, s:s}", "state",
                                         job_state_name(verdict.state), "outcome",
                                         outcome_name(verdict.outcome), "exit_code",
-                                        exited ? attempt->exit_code : 0, "signal",
-                                        attempt->signal, "reason", verdict.reason),
+                                        exited ? attempt->exit_code : 0, "signal", attempt->signal,
+                                        "reason", verdict.reason),
                               NULL, &err);
     }
     if (result < 0) {

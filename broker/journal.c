@@ -234,8 +234,8 @@ int journal_post(struct journal *journal, struct entry *entry, enum event_kind k
 {
     struct store_batch *batch = batch_create(1);
     struct store_item *item = &batch->items[0];
-    item->event = event_create(kind, entry->job->id, attempt, clock_wall_ms(journal->context->clock),
-                               data_take);
+    item->event = event_create(kind, entry->job->id, attempt,
+                               clock_wall_ms(journal->context->clock), data_take);
     item->doc = doc_take;
     struct pending *pending = xcalloc(1, sizeof *pending);
     pending->entry = entry;
@@ -263,8 +263,8 @@ fail:
 }
 
 int journal_post_other(struct journal *journal, enum event_kind kind, const char *id,
-                       json_t *data_take, struct store_doc *doc_take, journal_done_fn done, void *arg,
-                       struct error *err)
+                       json_t *data_take, struct store_doc *doc_take, journal_done_fn done,
+                       void *arg, struct error *err)
 {
     struct store_batch *batch = batch_create(1);
     struct other_op *op = xcalloc(1, sizeof *op);
@@ -305,7 +305,8 @@ int journal_submit(struct journal *journal, struct journal_submit *items, size_t
         result = job_apply(pending->next, item->event, err);
         item->row = result == 0 ? row_create(pending->next) : NULL;
     }
-    if (result < 0 || journal->context->store->ops->append(journal->context->store, batch, err) < 0) {
+    if (result < 0 ||
+        journal->context->store->ops->append(journal->context->store, batch, err) < 0) {
         batch_refused(batch);
         free(op);
         return -1;

@@ -21,20 +21,20 @@ struct booking {
     bool held, running, shown_running;
     int place; /* index */
     struct resources holds;
-    int gpu_index;              /* into the place's condition.gpus; -1: none */
-    char burst[NAME_SIZE];      /* through which it came; "" */
-    int64_t nodes;              /* thousandths of rented machines */
-    int64_t booked;             /* nano-units of rent */
-    struct texts budgets;       /* names that hold it; owned */
-    int64_t accepted_ms;        /* monotonic: since when the member has it; 0: not yet */
-    int64_t running_ms;         /* monotonic: since when it runs; 0: not yet */
-    struct entry *prev, *next;  /* of the same place */
+    int gpu_index;             /* into the place's condition.gpus; -1: none */
+    char burst[NAME_SIZE];     /* through which it came; "" */
+    int64_t nodes;             /* thousandths of rented machines */
+    int64_t booked;            /* nano-units of rent */
+    struct texts budgets;      /* names that hold it; owned */
+    int64_t accepted_ms;       /* monotonic: since when the member has it; 0: not yet */
+    int64_t running_ms;        /* monotonic: since when it runs; 0: not yet */
+    struct entry *prev, *next; /* of the same place */
 };
 
 /* A live job as the stages see it. Each block belongs to the file that its comment names. */
 struct entry {
     char id[ID_SIZE]; /* outlives the job that it is taken from */
-    struct job *job; /* replaced, never changed in place, when an event has been applied */
+    struct job *job;  /* replaced, never changed in place, when an event has been applied */
     enum op op;
     struct entry *prev, *next; /* journal: all live jobs in the order of their ids */
 
@@ -51,9 +51,9 @@ struct entry {
     struct timer *timer; /* next look-up, cancel or submit */
     void *dispatch;      /* who the timer belongs to */
     int tries;
-    int64_t since_ms; /* monotonic: of the first try */
+    int64_t since_ms;        /* monotonic: of the first try */
     struct entry *line_next; /* queue: while a reload moves it */
-    bool sent; /* a submit of the current attempt was handed to the member */
+    bool sent;               /* a submit of the current attempt was handed to the member */
 
     /* watch */
     int waits;     /* attempt that a listing showed to wait there */
@@ -94,14 +94,14 @@ int journal_post(struct journal *journal, struct entry *entry, enum event_kind k
 /* Posts an event that is no job's. Its fate is logged; done may be NULL. */
 typedef void (*journal_done_fn)(void *arg, const struct event *event, const struct error *err);
 int journal_post_other(struct journal *journal, enum event_kind kind, const char *id,
-                       json_t *data_take, struct store_doc *doc_take, journal_done_fn done, void *arg,
-                       struct error *err);
+                       json_t *data_take, struct store_doc *doc_take, journal_done_fn done,
+                       void *arg, struct error *err);
 
 /* Submits many at once: one batch of jobs that were added in state NEW, each with its SUBMIT event and,
  * maybe, its key. done gets the result of each. */
 struct journal_submit {
-    struct entry *entry; /* NULL after a result other than STORE_OK: the job was dropped */
-    struct event *event; /* taken */
+    struct entry *entry;   /* NULL after a result other than STORE_OK: the job was dropped */
+    struct event *event;   /* taken */
     struct store_key *key; /* taken, may be NULL */
     enum store_result result;
     char existing[ID_SIZE];
@@ -113,7 +113,8 @@ int journal_submit(struct journal *journal, struct journal_submit *items, size_t
                    journal_submit_fn done, void *arg, struct error *err);
 
 /* A document without an event. Lost documents are logged. */
-void journal_put(struct journal *journal, enum store_table table, const char *id, json_t *data_take);
+void journal_put(struct journal *journal, enum store_table table, const char *id,
+                 json_t *data_take);
 
 /* Appends not yet on disk. */
 int64_t journal_pending(const struct journal *journal);

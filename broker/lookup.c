@@ -64,8 +64,8 @@ static void rows_done(void *arg, json_t *rows, bool more, const struct error *er
         return;
     }
     const json_t *row = json_array_get(rows, 0);
-    const struct entry *entry = journal_find(
-        lookup->context->journal, json_string_value(json_object_get(row, "id")));
+    const struct entry *entry =
+        journal_find(lookup->context->journal, json_string_value(json_object_get(row, "id")));
     if (entry) {
         answer(lookup, entry->job, NULL);
         return;

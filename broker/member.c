@@ -34,8 +34,8 @@ struct member_call {
 struct member {
     struct members *members;
     struct adapter *adapter;
-    struct member_call *active;             /* given to the adapter */
-    struct member_call *line, *line_last;   /* waiting, oldest first */
+    struct member_call *active;           /* given to the adapter */
+    struct member_call *line, *line_last; /* waiting, oldest first */
     struct member_stats stats;
 };
 
@@ -109,24 +109,12 @@ static void start(struct member_call *call)
     call->call.deadline_ms = call->start_ms + LIMIT_CALL_MS;
     timer_start(call->timer, LIMIT_CALL_MS);
     switch (call->verb) {
-    case VERB_PROBE:
-        adapter->type->probe(adapter, &call->call);
-        break;
-    case VERB_POLL:
-        adapter->type->poll(adapter, &call->call);
-        break;
-    case VERB_SUBMIT:
-        adapter->type->submit(adapter, &call->submit, &call->call);
-        break;
-    case VERB_FIND:
-        adapter->type->find(adapter, &call->submit.ref, &call->call);
-        break;
-    case VERB_CANCEL:
-        adapter->type->cancel(adapter, &call->submit.ref, &call->call);
-        break;
-    case VERB_LOG:
-        adapter->type->log(adapter, &call->submit.ref, call->offset, &call->call);
-        break;
+    case VERB_PROBE: adapter->type->probe(adapter, &call->call); break;
+    case VERB_POLL: adapter->type->poll(adapter, &call->call); break;
+    case VERB_SUBMIT: adapter->type->submit(adapter, &call->submit, &call->call); break;
+    case VERB_FIND: adapter->type->find(adapter, &call->submit.ref, &call->call); break;
+    case VERB_CANCEL: adapter->type->cancel(adapter, &call->submit.ref, &call->call); break;
+    case VERB_LOG: adapter->type->log(adapter, &call->submit.ref, call->offset, &call->call); break;
     }
 }
 
@@ -201,10 +189,12 @@ int member_poll(struct members *members, int cluster, member_done_fn done, void 
 int member_submit(struct members *members, const struct attempt_ref *ref, struct spec *spec,
                   const char *owner, member_done_fn done, void *arg)
 {
-    return enqueue(members, ref->place->cluster->index, VERB_SUBMIT, ref, spec, owner, 0, done, arg);
+    return enqueue(members, ref->place->cluster->index, VERB_SUBMIT, ref, spec, owner, 0, done,
+                   arg);
 }
 
-int member_find(struct members *members, const struct attempt_ref *ref, member_done_fn done, void *arg)
+int member_find(struct members *members, const struct attempt_ref *ref, member_done_fn done,
+                void *arg)
 {
     return enqueue(members, ref->place->cluster->index, VERB_FIND, ref, NULL, NULL, 0, done, arg);
 }
@@ -218,7 +208,8 @@ int member_cancel(struct members *members, const struct attempt_ref *ref, member
 int member_log(struct members *members, const struct attempt_ref *ref, int64_t offset,
                member_done_fn done, void *arg)
 {
-    return enqueue(members, ref->place->cluster->index, VERB_LOG, ref, NULL, NULL, offset, done, arg);
+    return enqueue(members, ref->place->cluster->index, VERB_LOG, ref, NULL, NULL, offset, done,
+                   arg);
 }
 
 void member_forget(struct members *members, const struct attempt_ref *ref)
@@ -234,8 +225,7 @@ int member_render(struct members *members, const struct attempt_ref *ref, struct
 {
     struct adapter *adapter = members->items[ref->place->cluster->index].adapter;
     if (!adapter->type->render) {
-        return error_set(err, ERROR_INVALID, "%s: jobs there cannot be rendered",
-                         ref->place->name);
+        return error_set(err, ERROR_INVALID, "%s: jobs there cannot be rendered", ref->place->name);
     }
     struct submit submit = {.ref = *ref, .spec = spec, .owner = owner};
     return adapter->type->render(&members->env, &submit, text, err);

@@ -25,7 +25,8 @@ int member_probe(struct members *members, int cluster, member_done_fn done, void
 int member_poll(struct members *members, int cluster, member_done_fn done, void *arg);
 int member_submit(struct members *members, const struct attempt_ref *ref, struct spec *spec,
                   const char *owner, member_done_fn done, void *arg);
-int member_find(struct members *members, const struct attempt_ref *ref, member_done_fn done, void *arg);
+int member_find(struct members *members, const struct attempt_ref *ref, member_done_fn done,
+                void *arg);
 int member_cancel(struct members *members, const struct attempt_ref *ref, member_done_fn done,
                   void *arg);
 int member_log(struct members *members, const struct attempt_ref *ref, int64_t offset,

@@ -46,10 +46,10 @@
 
 struct metrics_source { /* the picture of this moment; broker.c asks the stages for theirs */
     struct context *context;
-    int64_t passes, decisions, slice_ms;        /* schedule */
-    struct lateness lateness;                   /* watch */
-    int64_t tombstones, oldest_tombstone_ms;    /* sweep */
-    int followers;                              /* follow */
+    int64_t passes, decisions, slice_ms;     /* schedule */
+    struct lateness lateness;                /* watch */
+    int64_t tombstones, oldest_tombstone_ms; /* sweep */
+    int followers;                           /* follow */
 };
 void metrics_print(const struct metrics_source *source, FILE *out);
 

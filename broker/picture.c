@@ -21,6 +21,7 @@ struct place_state {
     struct credit *credits;
     size_t credit_count, credit_room;
     int64_t last_arrival_ms;
+    int64_t started_ms; /* monotonic: when the last condition was asked for */
     char drain_by[NAME_SIZE], drain_note[WHY_SIZE];
     int64_t drain_since_ms;
 };
@@ -219,6 +220,7 @@ static bool recount(struct picture *picture, int index, int64_t started_ms)
     struct place_state *state = &picture->places[index];
     struct place_view *place = &picture->view.places[index];
     struct resources before = place->unseen;
+    state->started_ms = started_ms;
     memset(&place->unseen, 0, sizeof place->unseen);
     memset(place->unseen_gpus, 0, sizeof place->unseen_gpus);
     place->unseen_jobs = 0;
@@ -345,8 +347,8 @@ void picture_dark(const struct picture *picture, int *dark, int *known)
     }
 }
 
-void picture_drain(struct picture *picture, int place, bool drained, const char *by, const char *note,
-                   int64_t since_ms)
+void picture_drain(struct picture *picture, int place, bool drained, const char *by,
+                   const char *note, int64_t since_ms)
 {
     struct place_state *state = &picture->places[place];
     struct place_view *view = &picture->view.places[place];
@@ -428,10 +430,11 @@ void picture_rebook(struct picture *picture, struct entry *entry)
     booking->nodes = attempt->nodes;
     booking->booked = attempt->booked;
     texts_copy(&booking->budgets, &attempt->budgets);
-    /* What runs was there before any probe of this broker: the first condition shows it. */
+    /* What is there was there before any probe of this broker: the first condition shows it. */
+    int64_t before = mono(picture) > 1 ? mono(picture) - 1 : 1;
     booking->running = attempt->started_ms > 0;
-    booking->running_ms = booking->running ? mono(picture) : 0;
-    booking->accepted_ms = attempt->accepted_ms ? mono(picture) : 0;
+    booking->running_ms = booking->running ? before : 0;
+    booking->accepted_ms = attempt->accepted_ms ? before : 0;
     hold(picture, entry);
 }
 
@@ -455,7 +458,19 @@ void picture_running(struct picture *picture, struct entry *entry)
     picture->view.places[booking->place].running_ours++;
 }
 
-static void remember_credit(struct picture *picture, const struct booking *booking)
+/* Monotonic time of the end of the current attempt: as the member states it, else now. */
+static int64_t end_of(const struct picture *picture, const struct entry *entry)
+{
+    const struct attempt *attempt = job_attempt(entry->job);
+    int64_t ago = attempt && attempt->ended_ms
+                      ? clock_wall_ms(picture->context->clock) - attempt->ended_ms
+                      : 0;
+    return mono(picture) - (ago > 0 ? ago : 0);
+}
+
+/* The last condition counts it as running: that much more is free than it says. */
+static void remember_credit(struct picture *picture, const struct booking *booking,
+                            int64_t ended_ms)
 {
     struct place_state *state = &picture->places[booking->place];
     if (state->credit_count == state->credit_room) {
@@ -463,7 +478,7 @@ static void remember_credit(struct picture *picture, const struct booking *booki
         state->credits = xrealloc(state->credits, state->credit_room, sizeof *state->credits);
     }
     state->credits[state->credit_count++] =
-        (struct credit){booking->holds, booking->gpu_index, mono(picture)};
+        (struct credit){booking->holds, booking->gpu_index, ended_ms};
 }
 
 void picture_release(struct picture *picture, struct entry *entry)
@@ -481,9 +496,12 @@ void picture_release(struct picture *picture, struct entry *entry)
     *(booking->running ? &place->running_ours : &place->waiting_ours) -= 1;
     place->unseen_jobs -= place->unseen_jobs > 0 ? 1 : 0;
     place->rented_nodes -= booking->nodes;
-    add(place, &booking->holds, booking->gpu_index, -1);
-    if (booking->shown_running) {
-        remember_credit(picture, booking);
+    int64_t ended_ms = end_of(picture, entry);
+    if (!booking->shown_running) {
+        add(place, &booking->holds, booking->gpu_index, -1);
+    } else if (ended_ms >= state->started_ms) { /* else its end is in the last condition already */
+        add(place, &booking->holds, booking->gpu_index, -1);
+        remember_credit(picture, booking, ended_ms);
     }
     count_money(picture, booking, -1);
     picture->epoch += booking->budgets.count > 0 || booking->nodes > 0 || booking->burst[0];
@@ -502,10 +520,11 @@ static json_t *budgets_to_json(const struct picture *picture)
     const struct list *budgets = &picture->context->rules->budgets;
     json_t *sums = json_array();
     for (size_t i = 0; i < budgets->count; i++) {
-        json_array_append_new(
-            sums, json_pack("{s:s, s:I, s:I}", "name", RULES_AT(*budgets, struct budget_rule, i)->name,
-                            "period", (json_int_t)picture->budgets[i].period_start_ms, "settled",
-                            (json_int_t)picture->view.budgets[i].settled));
+        json_array_append_new(sums,
+                              json_pack("{s:s, s:I, s:I}", "name",
+                                        RULES_AT(*budgets, struct budget_rule, i)->name, "period",
+                                        (json_int_t)picture->budgets[i].period_start_ms, "settled",
+                                        (json_int_t)picture->view.budgets[i].settled));
     }
     return json_pack("{s:o}", "budgets", sums);
 }
@@ -563,7 +582,8 @@ void picture_budget_periods(struct picture *picture)
         int64_t start = budget_period_start(rule, now, picture->context->federation->timezone);
         if (rule->per == BUDGET_JOB) {
             picture->view.budgets[i].settled = 0;
-        } else if (start > picture->budgets[i].period_start_ms) { /* never back, whatever the clock does */
+        } else if (start >
+                   picture->budgets[i].period_start_ms) { /* never back, whatever the clock does */
             picture->view.budgets[i].settled = 0;
             picture->budgets[i].period_start_ms = start;
             picture->epoch++;

@@ -45,8 +45,8 @@ int64_t picture_round_trip_ms(const struct picture *picture, int cluster);
 /* How many members were reachable once and are not now, of how many. */
 void picture_dark(const struct picture *picture, int *dark, int *known);
 
-void picture_drain(struct picture *picture, int place, bool drained, const char *by, const char *note,
-                   int64_t since_ms);
+void picture_drain(struct picture *picture, int place, bool drained, const char *by,
+                   const char *note, int64_t since_ms);
 json_t *picture_drain_to_json(const struct picture *picture, int place); /* NULL when not drained */
 void picture_drain_from_json(struct picture *picture, int place, const json_t *json);
 

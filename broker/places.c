@@ -13,15 +13,15 @@
 
 static const char *state_of(const struct place_view *view)
 {
-    return view->recovering                               ? "recovering"
-           : view->looking                                ? "not probed"
-           : !view->known && !view->silent_ms             ? "not probed"
-           : !view->reachable                             ? "unreachable"
-           : view->drained                                ? "drained"
-           : view->age_ms > view->good_for_ms             ? "stale"
-           : !view->condition.up                          ? "down"
+    return view->recovering                                ? "recovering"
+           : view->looking                                 ? "not probed"
+           : !view->known && !view->silent_ms              ? "not probed"
+           : !view->reachable                              ? "unreachable"
+           : view->drained                                 ? "drained"
+           : view->age_ms > view->good_for_ms              ? "stale"
+           : !view->condition.up                           ? "down"
            : view->place->cluster->mode == CLUSTER_OBSERVE ? "observed"
-                                                          : "ok";
+                                                           : "ok";
 }
 
 static json_t *resources_to_json(const struct resources *resources)
@@ -47,8 +47,8 @@ static json_t *place_present(struct context *context, const struct place_view *v
     const struct place *place = view->place;
     int cluster = place->cluster->index;
     json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s}", "place", place->name, "cluster",
-                               place->cluster->name, "adapter", place->cluster->adapter->name, "kind",
-                               place_kind_words[place->kind], "state", state_of(view));
+                               place->cluster->name, "adapter", place->cluster->adapter->name,
+                               "kind", place_kind_words[place->kind], "state", state_of(view));
     const char *reason = !view->reachable ? picture_fault(context->picture, cluster)
                          : view->drained  ? view->drain_note
                                           : view->condition.reason;
@@ -117,7 +117,8 @@ static void drained(void *arg, const struct event *event, const struct error *er
     if (err->code) {
         op->err = *err;
     } else {
-        picture_drain(op->context->picture, (int)op->next, op->drain, op->by, op->note, op->since_ms);
+        picture_drain(op->context->picture, (int)op->next, op->drain, op->by, op->note,
+                      op->since_ms);
         op->done++;
     }
     op->next++;
@@ -156,8 +157,8 @@ static void step_cb(void *arg)
     }
 }
 
-void places_drain(struct context *context, const struct caller *caller, const char *name, bool drain,
-                  const char *note, reply_fn reply, void *arg)
+void places_drain(struct context *context, const struct caller *caller, const char *name,
+                  bool drain, const char *note, reply_fn reply, void *arg)
 {
     struct drain_op *op = xcalloc(1, sizeof *op);
     op->context = context;

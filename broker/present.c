@@ -62,8 +62,9 @@ json_t *job_present(const struct job *job, const char *currency, const char *why
 {
     const struct attempt *attempt = job_attempt(job);
     const struct spec *spec = job->spec;
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", job->id, "name", spec->name,
-                               "state", job_view(job), "class", spec->class_name, "owner", job->owner);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", job->id, "name", spec->name, "state",
+                  job_view(job), "class", spec->class_name, "owner", job->owner);
     put_text(object, "team", spec->team);
     put_text(object, "key", job->key);
     put_text(object, "place", attempt ? attempt->place : NULL);

@@ -119,7 +119,8 @@ static void jobs_done(void *arg, json_t *rows, bool more, const struct error *er
             jobs, job_present(shown, context->rules->currency, why_of(context, shown), false));
         job_unref(job);
     }
-    ask_answer(ask, json_pack("{s:o, s:s?}", "jobs", jobs, "next_cursor", more ? last : NULL), NULL);
+    ask_answer(ask, json_pack("{s:o, s:s?}", "jobs", jobs, "next_cursor", more ? last : NULL),
+               NULL);
 }
 
 void query_jobs(const struct reader *reader, const struct store_filter *filter, reply_fn reply,
@@ -142,12 +143,13 @@ static void events_done(void *arg, json_t *rows, bool more, const struct error *
     if (count == 0 && ask_wait(ask, ask->again)) {
         return;
     }
-    int64_t last = count ? json_integer_value(
-                               json_object_get(json_array_get(rows, count - 1), "seq"))
-                         : ask->after_seq;
+    int64_t last = count
+                       ? json_integer_value(json_object_get(json_array_get(rows, count - 1), "seq"))
+                       : ask->after_seq;
     char cursor[32];
     (void)snprintf(cursor, sizeof cursor, "%lld", (long long)last);
-    ask_answer(ask, json_pack("{s:O, s:s, s:b}", "events", rows, "next_cursor", cursor, "more", more),
+    ask_answer(ask,
+               json_pack("{s:O, s:s, s:b}", "events", rows, "next_cursor", cursor, "more", more),
                NULL);
 }
 

@@ -316,7 +316,8 @@ struct shape *queue_shapes(struct queue *queue)
     return queue->first;
 }
 
-void queue_position(const struct queue *queue, const struct entry *entry, int64_t *before, int64_t *of)
+void queue_position(const struct queue *queue, const struct entry *entry, int64_t *before,
+                    int64_t *of)
 {
     *before = 0;
     *of = 0;

@@ -20,13 +20,13 @@ struct shape {
     struct entry *first, *last; /* in the order of their ids */
     int64_t count;
     int class_index;
-    uint64_t hash; /* of key */
-    bool aside;    /* no place now */
-    char why[WHY_SIZE];     /* why its jobs wait, one line */
-    int64_t why_ms;         /* schedule: as of when */
-    int64_t seen;           /* schedule: the pass whose decision is stored */
-    int chosen;             /* schedule: its place */
-    char decision[ID_SIZE]; /* schedule: its id */
+    uint64_t hash;                 /* of key */
+    bool aside;                    /* no place now */
+    char why[WHY_SIZE];            /* why its jobs wait, one line */
+    int64_t why_ms;                /* schedule: as of when */
+    int64_t seen;                  /* schedule: the pass whose decision is stored */
+    int chosen;                    /* schedule: its place */
+    char decision[ID_SIZE];        /* schedule: its id */
     int64_t tried_epoch, tried_ms; /* schedule: of the last decision that found no place */
     unsigned char *had_room;       /* schedule: a bit for each place, as it was then; or NULL */
     struct shape *prev, *next;

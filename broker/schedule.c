@@ -180,8 +180,8 @@ static void decide_entry(struct schedule *schedule, const struct entry *entry,
     const struct shape *shape = entry->shape;
     memset(out, 0, sizeof *out);
     schedule->decisions++;
-    subject->silent = shape->why[0] != '\0' &&
-                      clock_mono_ms(context->clock) - shape->why_ms < TRY_EVERY_MS;
+    subject->silent =
+        shape->why[0] != '\0' && clock_mono_ms(context->clock) - shape->why_ms < TRY_EVERY_MS;
     decide(picture_view(context->picture), subject, out);
     if (subject->silent && out->chosen >= 0) {
         decision_fini(out);

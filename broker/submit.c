@@ -159,7 +159,8 @@ static void drop_batch(struct submit_op *op, const struct error *err)
     op->in_flight = 0;
 }
 
-static void batch_done(void *arg, struct journal_submit *items, size_t count, const struct error *err)
+static void batch_done(void *arg, struct journal_submit *items, size_t count,
+                       const struct error *err)
 {
     struct submit_op *op = arg;
     for (size_t i = 0; i < count; i++) {
@@ -178,7 +179,8 @@ static void step_cb(void *arg)
     }
     struct error err;
     if (op->in_flight > 0) {
-        if (journal_submit(op->context->journal, op->batch, op->in_flight, batch_done, op, &err) == 0) {
+        if (journal_submit(op->context->journal, op->batch, op->in_flight, batch_done, op, &err) ==
+            0) {
             return;
         }
         drop_batch(op, &err);
@@ -190,8 +192,8 @@ static void step_cb(void *arg)
     }
 }
 
-void submit_jobs(struct context *context, const struct caller *caller, struct submission *submission,
-                 reply_fn reply, void *arg)
+void submit_jobs(struct context *context, const struct caller *caller,
+                 struct submission *submission, reply_fn reply, void *arg)
 {
     struct submit_op *op = xcalloc(1, sizeof *op);
     size_t slice = submission->count < BULK_SLICE ? submission->count : BULK_SLICE;

@@ -6,7 +6,7 @@
 #include "broker/context.h"
 
 /* Exactly one reply; see struct submission. The items are taken. */
-void submit_jobs(struct context *context, const struct caller *caller, struct submission *submission,
-                 reply_fn reply, void *arg);
+void submit_jobs(struct context *context, const struct caller *caller,
+                 struct submission *submission, reply_fn reply, void *arg);
 
 #endif

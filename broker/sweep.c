@@ -116,14 +116,14 @@ static void bury(struct sweep *sweep, const struct attempt_ref *ref, const char 
         return;
     }
     if (sweep->count >= LIMIT_TOMBSTONES) {
-        context_log(sweep->context, "error", "%s should be deleted, and %d deletes wait already", id,
-                    LIMIT_TOMBSTONES);
+        context_log(sweep->context, "error", "%s should be deleted, and %d deletes wait already",
+                    id, LIMIT_TOMBSTONES);
         return;
     }
-    json_t *data = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:I}", "why", why, "place",
-                             ref->place->name, "job", ref->job_id, "attempt", ref->attempt, "name",
-                             ref->name, "native", ref->native_id, "intent",
-                             (json_int_t)ref->intent_ms);
+    json_t *data =
+        json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:I}", "why", why, "place", ref->place->name,
+                  "job", ref->job_id, "attempt", ref->attempt, "name", ref->name, "native",
+                  ref->native_id, "intent", (json_int_t)ref->intent_ms);
     struct error err;
     add(sweep, id, ref, clock_wall_ms(sweep->context->clock));
     if (journal_post_other(sweep->context->journal, EVENT_TOMB_SET, id, data, NULL, set_done, sweep,
@@ -192,9 +192,8 @@ static void step(struct tombstone *tombstone)
 {
     struct members *members = tombstone->sweep->context->members;
     struct sweep_call *call = call_create(tombstone);
-    int result = tombstone->cancelled
-                     ? member_find(members, &tombstone->ref, find_done, call)
-                     : member_cancel(members, &tombstone->ref, cancel_done, call);
+    int result = tombstone->cancelled ? member_find(members, &tombstone->ref, find_done, call)
+                                      : member_cancel(members, &tombstone->ref, cancel_done, call);
     if (result < 0) {
         (void)call_end(call);
     }
@@ -243,17 +242,18 @@ static void world_is_newer(struct sweep *sweep, int cluster, const struct report
         return;
     }
     picture_set_recovering(sweep->context->picture, true);
-    context_log(sweep->context, "error",
-                "recovering: %s shows job %s attempt %d, of which the store knows nothing: it is older "
-                "than the world. Nothing is submitted, cancelled or deleted until `tieline serve "
-                "--accept-world` is started",
-                sweep->context->federation->clusters[cluster].name, report->job_id,
-                report->attempt);
+    context_log(
+        sweep->context, "error",
+        "recovering: %s shows job %s attempt %d, of which the store knows nothing: it is older "
+        "than the world. Nothing is submitted, cancelled or deleted until `tieline serve "
+        "--accept-world` is started",
+        sweep->context->federation->clusters[cluster].name, report->job_id, report->attempt);
 }
 
 /* The person who accepted the world wants the next attempt of a job to be the one that is there. It is
  * written down as placed and sent, so that dispatch looks it up and adopts it, however it goes on. */
-static void adopt(struct sweep *sweep, int cluster, const struct report *report, struct entry *entry)
+static void adopt(struct sweep *sweep, int cluster, const struct report *report,
+                  struct entry *entry)
 {
     const struct context *context = sweep->context;
     const struct cluster *member = &context->federation->clusters[cluster];
@@ -270,8 +270,9 @@ static void adopt(struct sweep *sweep, int cluster, const struct report *report,
                      NULL, &err) < 0) {
         entry->sent = false;
         queue_add(context->queue, entry);
-        context_log(context, "warn", "job %s: what is at %s was not adopted, will be seen again: %s",
-                    entry->job->id, member->name, err.text);
+        context_log(context, "warn",
+                    "job %s: what is at %s was not adopted, will be seen again: %s", entry->job->id,
+                    member->name, err.text);
     }
 }
 
@@ -369,8 +370,8 @@ int sweep_load(struct sweep *sweep, const struct event *event, struct error *err
     ref.intent_ms = event_int(event, "intent");
     ref.place = federation_place(sweep->context->federation, event_str(event, "place"));
     if (!ref.place) {
-        context_log(sweep->context, "error", "%s should be deleted, and its member is not configured",
-                    event->id);
+        context_log(sweep->context, "error",
+                    "%s should be deleted, and its member is not configured", event->id);
         return 0;
     }
     add(sweep, event->id, &ref, event->at_ms)->on_disk = true;

@@ -80,14 +80,13 @@ static void post_end(struct watch *watch, struct entry *entry, const struct repo
         (void)snprintf(reason, sizeof reason, "cancelled there by %s", report->by);
     }
     struct store_doc *doc = picture_settle(context->picture, entry, settled);
-    json_t *data = json_pack("{s:s, s:i, s:i, s:s, s:I, s:I, s:I}", "outcome",
-                             outcome_name(report->outcome), "exit_code", report->exit_code, "signal",
-                             report->signal, "reason", reason, "started",
-                             (json_int_t)report->started_ms, "ended", (json_int_t)ended, "settled",
-                             (json_int_t)settled);
+    json_t *data = json_pack(
+        "{s:s, s:i, s:i, s:s, s:I, s:I, s:I}", "outcome", outcome_name(report->outcome),
+        "exit_code", report->exit_code, "signal", report->signal, "reason", reason, "started",
+        (json_int_t)report->started_ms, "ended", (json_int_t)ended, "settled", (json_int_t)settled);
     struct error err;
-    if (journal_post(context->journal, entry, EVENT_END, entry->job->attempt_count, data, doc, &err) <
-        0) {
+    if (journal_post(context->journal, entry, EVENT_END, entry->job->attempt_count, data, doc,
+                     &err) < 0) {
         store_doc_destroy(picture_settle(context->picture, entry, -settled));
         context_log(context, "warn", "job %s: its end was not written, will be seen again: %s",
                     entry->job->id, err.text);
@@ -98,8 +97,7 @@ static void post_end(struct watch *watch, struct entry *entry, const struct repo
 static void apply_report(struct watch *watch, struct entry *entry, const struct report *report)
 {
     enum attempt_state state = job_attempt(entry->job)->state;
-    bool there =
-        state == ATTEMPT_ACCEPTED || state == ATTEMPT_RUNNING || state == ATTEMPT_UNKNOWN;
+    bool there = state == ATTEMPT_ACCEPTED || state == ATTEMPT_RUNNING || state == ATTEMPT_UNKNOWN;
     if (!there) {
         return; /* dispatch is still asking, or it has ended */
     }
@@ -191,8 +189,8 @@ static void note_missing(struct member_watch *member)
         struct entry *entry =
             picture_bookings(watch->context->picture, member->cluster->places[i].index);
         for (; entry; entry = entry->booking.next) {
-            bool before = entry->booking.accepted_ms &&
-                          entry->booking.accepted_ms < member->poll_sent_ms;
+            bool before =
+                entry->booking.accepted_ms && entry->booking.accepted_ms < member->poll_sent_ms;
             if (!before || entry->round == member->round) {
                 continue;
             }

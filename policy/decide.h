@@ -60,7 +60,7 @@ struct place_view {
     int64_t good_for_ms; /* its shelf life: older filters the place */
     bool drained;
     char drain_note[64];
-    bool looking;    /* nothing is submitted yet: the broker has just started and lists the members */
+    bool looking; /* nothing is submitted yet: the broker has just started and lists the members */
     bool recovering; /* nothing may be submitted: the store is older than the world */
     int64_t health;  /* millionths, SHARE_ONE: all well */
     struct condition condition;

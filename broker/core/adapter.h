@@ -32,17 +32,18 @@ struct adapter_env { /* what an adapter may use; outlives it */
     const struct federation *federation;
     const char *state_dir; /* for sockets and logs of local members */
     const char *program;   /* path of this executable, to start `tieline supervise` */
-    void (*log)(const char *level, const char *cluster, const char *text); /* level: info warn error */
+    void (*log)(const char *level, const char *cluster,
+                const char *text); /* level: info warn error */
 };
 
 /* Names one attempt. native_id "" when it is not known; name is always known. */
 struct attempt_ref {
     char job_id[ID_SIZE];
     int attempt;
-    char name[NAME_SIZE];         /* remote name */
+    char name[NAME_SIZE]; /* remote name */
     char native_id[NATIVE_SIZE];
     const struct place *place;
-    int64_t intent_ms;            /* wall time of the PLACE event: older natives are not ours */
+    int64_t intent_ms; /* wall time of the PLACE event: older natives are not ours */
 };
 
 struct submit { /* all borrowed for the time of the call */
@@ -83,23 +84,24 @@ struct adapter_call {
     int64_t deadline_ms; /* monotonic */
     enum adapter_result result;
     struct error err;
-    char native_id[NATIVE_SIZE];  /* submit */
-    struct report *reports;       /* find: one (REPORT_ABSENT when proven not there); poll: all of ours */
+    char native_id[NATIVE_SIZE]; /* submit */
+    struct report *reports; /* find: one (REPORT_ABSENT when proven not there); poll: all of ours */
     size_t report_count;
     struct condition *conditions; /* probe: one per place of the cluster, in its order */
     char *version;                /* probe: "Slurm 22.05.8, v0.0.38" */
     char *text;                   /* log: bytes; the adapter's until done() returns */
     size_t length;
-    int64_t offset;               /* log: of the first byte of text */
-    bool log_complete;            /* log: nothing more will come */
-    void *priv;                   /* the adapter's own */
+    int64_t offset;    /* log: of the first byte of text */
+    bool log_complete; /* log: nothing more will come */
+    void *priv;        /* the adapter's own */
 };
 
 struct adapter_type {
-    const char *name;               /* as in `adapter:` */
-    const char *summary;            /* one sentence for the docs */
-    const struct key *cluster_rows; /* keys of a cluster of this kind besides the common ones; or NULL */
-    size_t cluster_size;            /* of the struct they fill */
+    const char *name;    /* as in `adapter:` */
+    const char *summary; /* one sentence for the docs */
+    const struct key
+        *cluster_rows;   /* keys of a cluster of this kind besides the common ones; or NULL */
+    size_t cluster_size; /* of the struct they fill */
     const struct key *place_rows;
     size_t place_size;
     bool idempotent_create; /* a second submit of the same attempt is the same work */
@@ -120,7 +122,8 @@ struct adapter_type {
     /* All attempts that carry the federation's tag and the member still shows. */
     void (*poll)(struct adapter *adapter, struct adapter_call *call);
     /* Ends the attempt: asked for politely, then for good after the grace. OK: asked, or already gone. */
-    void (*cancel)(struct adapter *adapter, const struct attempt_ref *ref, struct adapter_call *call);
+    void (*cancel)(struct adapter *adapter, const struct attempt_ref *ref,
+                   struct adapter_call *call);
     /* Reads at most LIMIT_LOG_READ bytes of the attempt's output from offset. NULL: no logs here. */
     void (*log)(struct adapter *adapter, const struct attempt_ref *ref, int64_t offset,
                 struct adapter_call *call);

@@ -79,7 +79,8 @@ void map_remove(struct map *map, const char *key)
         return;
     }
     map->count--;
-    for (size_t i = (hole + 1) & (map->room - 1); map->slots[i].key; i = (i + 1) & (map->room - 1)) {
+    for (size_t i = (hole + 1) & (map->room - 1); map->slots[i].key;
+         i = (i + 1) & (map->room - 1)) {
         size_t home = hash(map->slots[i].key) & (map->room - 1);
         if (((i - home) & (map->room - 1)) >= ((i - hole) & (map->room - 1))) {
             map->slots[hole] = map->slots[i];

@@ -26,7 +26,7 @@ struct class_rule {
 };
 
 enum tristate { ANY, NO, YES };
-struct needs_match { /* a range that is not given has low 0 and high UNLIMITED */
+struct needs_match {         /* a range that is not given has low 0 and high UNLIMITED */
     struct range cpus, gpus; /* thousandths */
     struct range memory;     /* bytes */
     struct texts gpu;
@@ -47,10 +47,10 @@ struct guard {
 
 struct tier {
     struct texts places;
-    int64_t fill; /* millionths; 0: no limit */
-    int64_t wait; /* ms; 0: no limit */
+    int64_t fill;       /* millionths; 0: no limit */
+    int64_t wait;       /* ms; 0: no limit */
     int64_t leave_free; /* millionths; 0: none */
-    char *burst;  /* NULL: always open */
+    char *burst;        /* NULL: always open */
     int line;
 };
 struct route {
@@ -72,7 +72,7 @@ struct burst_limit {
 };
 struct burst_rule {
     char *name;
-    struct list open; /* struct burst_condition: any opens */
+    struct list open;             /* struct burst_condition: any opens */
     struct burst_condition close; /* below all of it: closes */
     bool has_close;
     struct burst_limit at_most;
@@ -108,7 +108,7 @@ struct expectation {
     int line;
 };
 
-struct reference { /* p_ref: what a share in `waiting` refers to; 0: the cheapest rented place */
+struct reference {    /* p_ref: what a share in `waiting` refers to; 0: the cheapest rented place */
     struct money cpu; /* per CPU and hour */
     struct list gpus; /* struct gpu_price */
 };
@@ -121,14 +121,14 @@ struct rules {
     char hash[RULES_HASH_SIZE]; /* SHA-256 of the text, hex; the first RULES_HASH_SHORT are shown */
     int64_t version;
     char currency[CURRENCY_SIZE];
-    struct list rates;    /* struct rate_of_exchange */
+    struct list rates; /* struct rate_of_exchange */
     char *default_class;
-    struct list classes;  /* struct class_rule */
-    struct list guards;   /* struct guard */
-    struct list budgets;  /* struct budget_rule */
-    struct list bursts;   /* struct burst_rule */
-    struct list routes;   /* struct route */
-    struct list expects;  /* struct expectation */
+    struct list classes; /* struct class_rule */
+    struct list guards;  /* struct guard */
+    struct list budgets; /* struct budget_rule */
+    struct list bursts;  /* struct burst_rule */
+    struct list routes;  /* struct route */
+    struct list expects; /* struct expectation */
     struct reference reference;
     char *text; /* of the file, as it was read */
 };

@@ -24,16 +24,16 @@ struct gpu_count {
 
 /* One place's condition as its member states it. -1 in a count: not stated. */
 struct condition {
-    bool up;                    /* takes work: not down, not drained there */
-    char reason[96];            /* why not, when not up */
-    struct resources total;     /* usable capacity */
-    struct resources free;      /* of it */
-    struct resources largest;   /* what one job may have at most: largest node */
+    bool up;                  /* takes work: not down, not drained there */
+    char reason[96];          /* why not, when not up */
+    struct resources total;   /* usable capacity */
+    struct resources free;    /* of it */
+    struct resources largest; /* what one job may have at most: largest node */
     struct gpu_count gpus[GPU_MODELS_MAX];
     int gpu_count;
-    int64_t max_time;           /* ms; 0: no limit stated */
-    int64_t running, waiting;   /* jobs there, ours and others' */
-    int64_t waiting_cpus;       /* thousandths that waiting jobs want, -1 */
+    int64_t max_time;         /* ms; 0: no limit stated */
+    int64_t running, waiting; /* jobs there, ours and others' */
+    int64_t waiting_cpus;     /* thousandths that waiting jobs want, -1 */
 };
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_EVERY_MS = 10000, STEPS_PER_ANSWER = 1000000 };
+enum { LOOK_EVERY_MS = 10000, STEPS_PER_ANSWER = 1000000, SETTLE_MS = 500 };
 #define MONDAY_MORNING INT64_C(1773036000000) /* 2026-03-09 06:00 UTC */
 #define EVENTS_MAX ((size_t)1024 * 1024 * 1024)
 
@@ -375,12 +375,12 @@ static int begin(struct sim *sim, struct error *err)
     return broker_create(&env, &sim->broker, err);
 }
 
-/* Ends the broker. What its clients wait for is answered, mostly with an error, at this very time. */
-static void finish(struct sim *sim)
+/* Ends the broker. What its clients wait for is answered first, by a dead store at this very time. */
+static void finish(struct sim *sim, int64_t settle_ms)
 {
     if (sim->broker) {
         broker_wake_all(sim->broker);
-        clock_sim_pass(sim->clock, 0);
+        clock_sim_pass(sim->clock, settle_ms);
         broker_destroy(sim->broker);
     }
     sim->broker = NULL;
@@ -390,7 +390,17 @@ static void finish(struct sim *sim)
 int sim_crash(struct sim *sim, struct error *err)
 {
     store_sim_lose(sim->store);
-    finish(sim);
+    finish(sim, 0);
+    if (begin(sim, err) < 0) {
+        return -1;
+    }
+    (void)clients_are_content(sim);
+    return 0;
+}
+
+int sim_restart(struct sim *sim, struct error *err)
+{
+    finish(sim, SETTLE_MS);
     if (begin(sim, err) < 0) {
         return -1;
     }
@@ -497,7 +507,7 @@ void sim_destroy(struct sim *sim)
     if (!sim) {
         return;
     }
-    finish(sim);
+    finish(sim, SETTLE_MS);
     for (size_t i = 0; sim->members && i < sim->federation->cluster_count; i++) {
         sim_member_destroy(sim->members[i]);
     }

@@ -48,6 +48,8 @@ bool sim_run(struct sim *sim, int64_t at_most_ms, void (*each)(void *arg), void 
 
 /* Power loss: the broker is gone, with all that the store had not confirmed. Then a new one starts. */
 int sim_crash(struct sim *sim, struct error *err);
+/* The broker is stopped in good order, and a new one starts. */
+int sim_restart(struct sim *sim, struct error *err);
 /* A new policy over the API; also what the next broker starts with. */
 void sim_policy(struct sim *sim, const char *text);
 

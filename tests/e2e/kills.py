@@ -75,18 +75,18 @@ version: 1
 currency: EUR
 default_class: batch
 classes:
-  batch: {order: 1, share: 100%, waiting: 1 EUR/h, time: {limit: 5m, estimate: 5s}, needs: {cpus: 1, memory: 16MiB}}
+  batch: {order: 1, share: 70%, waiting: 1 EUR/h, time: {limit: 5m, estimate: 5s}, needs: {cpus: 1, memory: 16MiB}}
 routes:
   - name: anywhere
     tiers:
-      - {places: [PLACES]}
+      - {places: [PLACES], leave_free: 0%}
 """
 RENT_POLICY = """\
 version: 1
 currency: EUR
 default_class: batch
 classes:
-  batch: {order: 1, share: 100%, waiting: 4 EUR/h, time: {limit: 5m, estimate: 5s}, needs: {cpus: 1, memory: 16MiB}}
+  batch: {order: 1, share: 70%, waiting: 4 EUR/h, time: {limit: 5m, estimate: 5s}, needs: {cpus: 1, memory: 16MiB}}
 budgets:
   money: {limit: 50 EUR, per: month}
 bursts:
@@ -268,6 +268,13 @@ class Lab:
             if float(budget["booked"].split()[0]) != 0:
                 fail(f"still booked: {budget}")
         return bursts
+
+    def reload(self, old, new):
+        """Another policy, by SIGHUP."""
+        live, file = self.broker.get("/v1/policy")["hash"], self.state / "policy.yaml"
+        file.write_text(file.read_text().replace(old, new))
+        self.broker.process.send_signal(signal.SIGHUP)
+        wait_until("the new policy is live", lambda: self.broker.get("/v1/policy")["hash"] != live, 20)
 
     def slurm(self, name, *options):
         slurm = Slurm(self.script, name, self.root / name, *options)
@@ -585,24 +592,21 @@ def part_backup(options):
     with lab(options.program, options.script, "backup", clusters) as it:
         broker, db = it.broker, it.state / "tieline.db"
         broker.start()
-        # One job of the backup is over before it, four begin or end after it.
+        # One job of the backup is over before it; four wait then, and begin or end after it.
         over = broker.submit_all([it.job("over", 0.1)])
         broker.wait_final(over[0])
-        for place in ("east", "west"):
-            broker.request("POST", f"/v1/places/{place}/drain", b"{}")
-        known = broker.submit_all([it.job("long-1", 12), it.job("long-2", 12), it.job("short-1", 0.1),
-                                   it.job("short-2", 0.1, 7)])
+        it.reload("leave_free: 0%", "leave_free: 99%")
+        known = broker.submit_all([it.job("long-1", 12), it.job("long-2", 12), it.job("short-1", 3),
+                                   it.job("short-2", 3, 7)])
         copy = sqlite3.connect(it.root / "copy.db")
         sqlite3.connect(db).backup(copy)
         copy.close()
-        for place in ("east", "west"):
-            broker.request("POST", f"/v1/places/{place}/undrain", b"{}")
+        it.reload("leave_free: 99%", "leave_free: 0%")
         wait_until("four began", lambda: all(it.lines()[id] for id in known), 30)
-        later = broker.submit_all([it.job("later", 12)]) # of this one the backup has never heard
-        wait_until("it began", lambda: it.lines()[later[0]], 30)
-        broker.wait_final(known[2])
-        broker.wait_final(known[3])
+        # What ends while the broker is there is forgotten by its member: that no backup could learn again.
+        later = broker.submit_all([it.job("later", 8)]) # of this one the backup has never heard
         broker.kill()
+        wait_until("the short ones are over", lambda: len(it.processes("keeper")) <= 2, 30)
         for name in ("tieline.db", "tieline.db-wal", "tieline.db-shm"):
             (it.state / name).unlink(missing_ok=True)
         shutil.copy(it.root / "copy.db", db)
@@ -610,23 +614,20 @@ def part_backup(options):
         broker.start(ready=broker.serves)
         wait_until("it is recovering", lambda: broker.problem("GET", "/readyz")[0] == 503 and
                    "recovering" in json.dumps(broker.problem("GET", "/readyz")[1]), 20)
-        for place in ("east", "west"): # of the backup: they are drained
-            broker.request("POST", f"/v1/places/{place}/undrain", b"{}")
         fresh = broker.submit_all([it.job("fresh", 0.1)])
         broker.cancel(known[0]) # is noted, and not done yet
-        begin = broker.metric("tieline_events_total", kind="place")
         end = time.monotonic() + 8
         while time.monotonic() < end:
-            if broker.metric("tieline_events_total", kind="place") != begin or it.lines()[fresh[0]]:
+            if broker.metric("tieline_events_total", kind="place") or it.lines()[fresh[0]]:
                 fail("something was placed while recovering")
             if broker.is_ready():
                 fail("it is ready while recovering")
             time.sleep(0.5)
         broker.stop()
         broker.start("--accept-world")
-        for place in ("east", "west"): # the undrain above was on disk: harmless
-            broker.request("POST", f"/v1/places/{place}/undrain", b"{}")
         wait_until("every job is final", lambda: not broker.jobs("&state=live"), 120, 0.5)
+        if later[0] in {job["id"] for job in broker.jobs()}:
+            fail("the backup knows what came after it")
         wait_until("the job nobody knows is over", lambda: not it.processes("keeper"), 60)
         lines = it.lines()
         more = {id: count for id, count in lines.items() if count > 1}
@@ -639,8 +640,6 @@ def part_backup(options):
         if wrong or states[known[3]]["attempts"][0]["exit_code"] != 7:
             fail(f"not as it was: {json.dumps(wrong)} {json.dumps(states[known[3]])}")
         it.check_still()
-        broker.stop()
-        broker.start()
     print("backup: it watched, and went on when told; nothing ran twice")
 
 
@@ -684,7 +683,6 @@ def part_disk(options):
             disk_full(it, disk)
             it.broker.stop()
             store_refused(it)
-            it.broker.start()
     print("disk: full, and room again; refusals are clear")
 
 
@@ -858,6 +856,165 @@ def part_nasty(options):
             one.close()
         token.unlink()
     print(f"nasty: {len(ids)} jobs, {share * 100:.2f} % of {count:.0f} listings at most 100 ms late")
+
+
+class Cluster:
+    """One real Slurm and its member in a lab."""
+
+    def __init__(self, it, *options):
+        self.it = it
+        self.slurm = it.slurm("hpc", "--partitions", "main:1x6", *options)
+
+    def member(self, waiting=4):
+        return SLURM.format(name="hpc", url=self.slurm.env["URL"], token=self.slurm.env["TOKEN_FILE"],
+                            work=self.it.work, waiting=waiting)
+
+    def run(self, *words):
+        subprocess.run([self.slurm.script, words[0], str(self.slurm.dir), *words[1:]], check=True, timeout=120)
+
+    def command(self, *words):
+        return subprocess.run(words, check=True, text=True, stdout=subprocess.PIPE, timeout=60,
+                              env={**os.environ, "SLURM_CONF": self.slurm.env["SLURM_CONF"]}).stdout
+
+    def native(self, job):
+        return self.it.broker.job(job)["attempts"][-1]["native_id"]
+
+
+@contextlib.contextmanager
+def slurm_lab(options, name, *words):
+    with lab(options.program, options.script, name, "", places="hpc") as it:
+        hpc = Cluster(it, *words)
+        it.configure(hpc.member())
+        yield it, hpc
+
+
+def part_slurm(options):
+    """A real Slurm: lost answers, dead and silent daemons, a person's scancel, ends nobody saw."""
+    with slurm_lab(options, "slurm", "--min-job-age", "20") as (it, hpc):
+        it.broker.start()
+        wait_until("the place is ok", lambda: it.broker.get("/v1/places")["places"][0]["state"] == "ok", 30)
+        ids, cancelled = [], set()
+        ids += slurm_lost_answer(it, hpc)
+        ids += slurm_rest_dies(it, hpc)
+        ids += slurm_away(it, hpc)
+        ids += slurm_restarts(it, hpc)
+        wait_until("every job is final", lambda: not it.broker.jobs("&state=live"), 180, 1)
+        it.check(ids, cancelled)
+        others = slurm_scancel(it, hpc) + slurm_unseen_end(it, hpc)
+        more = {id: count for id, count in it.lines().items() if count != 1}
+        if more or set(it.lines()) != set(ids + others):
+            fail(f"not exactly one line: {more}")
+        it.check_still()
+    print(f"slurm: {len(ids) + len(others)} jobs, one line each")
+
+
+def slurm_lost_answer(it, hpc):
+    """The broker dies between a submit and its answer: what arrived is adopted."""
+    broker = it.broker
+    hpc.run("pause", "slurmrestd")
+    ids = broker.submit_all([it.job(f"lost{i}", 1) for i in range(3)])
+    wait_until("they are placed", lambda: all(broker.job(id)["state"] == "placed" for id in ids), 20)
+    wait_until("the submits are under way", lambda: broker.metric("tieline_member_calls_open", cluster="hpc") >= 3, 20)
+    broker.kill()
+    hpc.run("resume", "slurmrestd") # it reads what lies in its sockets
+    broker.start()
+    for id in ids:
+        job = broker.wait_final(id, 150)
+        if len(job["attempts"]) != 1 and it.lines()[id] != 1:
+            fail(f"not adopted: {job}")
+    return ids
+
+
+def slurm_rest_dies(it, hpc):
+    """slurmrestd is killed while jobs run, wait and are sent: they wait, and go on when it is back."""
+    broker = it.broker
+    ids = broker.submit_all([it.job(f"rest{i}", 3) for i in range(14)])
+    wait_until("some run", lambda: any(it.lines()[id] for id in ids), 30)
+    hpc.run("kill", "slurmrestd")
+    wait_until("it is noticed", lambda: broker.get("/v1/places")["places"][0]["state"] == "unreachable", 20)
+    ids += broker.submit_all([it.job(f"rest-b{i}", 1) for i in range(3)])
+    end = time.monotonic() + 45 # longer than a submit is tried
+    while time.monotonic() < end:
+        failed = [job for job in broker.jobs("&state=final") if job["state"] == "failed"]
+        if failed:
+            fail(f"a job failed because its member was away: {failed[0]}")
+        time.sleep(1)
+    hpc.run("restart", "slurmrestd")
+    for id in ids:
+        broker.wait_final(id, 90)
+    return ids
+
+
+def slurm_away(it, hpc):
+    """slurmctld hangs for 40 s: jobs are unknown, then found; none is run again."""
+    broker = it.broker
+    ids = broker.submit_all([it.job(f"away{i}", 50) for i in range(3)])
+    wait_until("they run", lambda: all(broker.job(id)["state"] == "running" for id in ids), 40)
+    hpc.run("pause", "slurmctld")
+    wait_until("they are unknown", lambda: all(broker.job(id)["state"] == "unknown" for id in ids), 75, 1)
+    hpc.run("resume", "slurmctld")
+    wait_until("they are found", lambda: all(broker.job(id)["state"] in ("running", "succeeded") for id in ids), 60, 1)
+    for id in ids:
+        job = broker.wait_final(id, 90)
+        if len(job["attempts"]) != 1:
+            fail(f"run again: {job}")
+    return ids
+
+
+def slurm_restarts(it, hpc):
+    """slurmctld is restarted, and the broker with it."""
+    broker = it.broker
+    ids = broker.submit_all([it.job(f"ctld{i}", 8) for i in range(8)])
+    wait_until("some run", lambda: any(it.lines()[id] for id in ids), 30)
+    time.sleep(6) # slurmctld has saved its state: what it forgets is another test
+    hpc.run("restart", "slurmctld")
+    broker.kill()
+    broker.start()
+    return ids
+
+
+def slurm_scancel(it, hpc):
+    """A person ends a job there: CANCELLED, and never run elsewhere."""
+    broker = it.broker
+    running = broker.submit_all([it.job("person", 300)])[0]
+    broker.wait_state(running, "running")
+    hpc.command("scancel", hpc.native(running))
+    job = broker.wait_final(running)
+    if job["state"] != "cancelled" or len(job["attempts"]) != 1:
+        fail(f"a person's scancel: {job}")
+    if "requeue" in hpc.command("scontrol", "-o", "show", "jobs").lower().replace("requeue=0", ""):
+        fail("a native retry is on")
+    return [running]
+
+
+def slurm_unseen_end(it, hpc):
+    """Jobs that end while the broker is down: with its exit code, or, forgotten there, outcome-unknown."""
+    broker = it.broker
+    codes = {broker.submit_all([it.job("seven", 2, 7)])[0]: 7, broker.submit_all([it.job("zero", 2)])[0]: 0}
+    wait_until("they run", lambda: all(it.lines()[id] for id in codes), 30)
+    broker.kill()
+    wait_until("they are over", lambda: not hpc.slurm.running(), 30)
+    broker.start()
+    for id, code in codes.items():
+        job = broker.wait_final(id)
+        if job["attempts"][0]["exit_code"] != code or job["state"] != ("failed" if code else "succeeded"):
+            fail(f"an end nobody saw: {job}")
+    forgotten = broker.submit_all([it.job("forgotten", 2)])[0]
+    wait_until("it runs", lambda: it.lines()[forgotten], 30)
+    native = hpc.native(forgotten)
+    broker.kill()
+
+    def is_forgotten():
+        done = subprocess.run(["scontrol", "show", "job", native], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=30,
+                              env={**os.environ, "SLURM_CONF": hpc.slurm.env["SLURM_CONF"]})
+        return done.returncode != 0
+    wait_until("it is forgotten there", is_forgotten, 180, 2)
+    broker.start()
+    job = broker.wait_final(forgotten)
+    if job["state"] != "failed" or job["attempts"][0]["outcome"] != "outcome-unknown" or len(job["attempts"]) != 1:
+        fail(f"a forgotten end: {job}")
+    return [*codes, forgotten]
 
 
 PARTS = {name[5:]: part for name, part in list(globals().items()) if name.startswith("part_")}

@@ -134,12 +134,28 @@ Test(faults, crashes_lose_and_double_nothing)
     }
 }
 
+Test(faults, orderly_restarts_lose_and_double_nothing)
+{
+    struct sim *sim = small(20);
+    struct error err;
+    for (int i = 0; i < 20; i++) {
+        lab_submit_mixed(sim, (uint64_t)i, 20, 0);
+        clock_sim_pass(sim_clock(sim), i * 97 % 1500);
+        cr_assert_eq(sim_restart(sim, &err), 0, "%s", err.text);
+    }
+    char *log = finish(sim, true);
+    cr_assert_gt(count_lines(log, "\"kind\":\"unsure\"", NULL), 0, "no call was ever under way");
+    free(log);
+    sim_destroy(sim);
+}
+
 Test(faults, a_full_disk_and_a_slow_one)
 {
     struct sim *sim = small(3);
     struct error err;
     lab_submit_mixed(sim, 5, 200, MINUTE);
     store_sim_fail(sim_store(sim), 12);
+    lab_submit_mixed(sim, 18, 100, 0);
     for (int i = 0; i < 1000 && broker_ready(sim_broker(sim), &err) == 0; i++) {
         (void)clock_sim_step(sim_clock(sim));
     }

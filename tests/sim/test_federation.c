@@ -115,6 +115,47 @@ Test(federation, twenty_members_ten_thousand_jobs_same_seed_same_log)
     cr_assert_str_eq(first, second);
 }
 
+/* What the first so many placements after from_ms were: per class. */
+static void count_turns(const char *log, struct sim *sim, int64_t from_ms, int turns, int counts[3])
+{
+    static const char *const classes[] = {"inference", "training", "batch"};
+    for (const char *line = log; *line && turns > 0; line = strchr(line, '\n') + 1) {
+        json_error_t json_err;
+        struct error err;
+        json_t *event = json_loadb(line, (size_t)(strchr(line, '\n') - line), 0, &json_err);
+        if (strcmp(json_string_value(json_object_get(event, "kind")), "place") == 0 &&
+            json_integer_value(json_object_get(event, "at_ms")) >= from_ms) {
+            json_t *job = sim_job(sim, json_string_value(json_object_get(event, "id")), &err);
+            for (int c = 0; c < 3; c++) {
+                counts[c] +=
+                    strcmp(json_string_value(json_object_get(job, "class")), classes[c]) == 0;
+            }
+            json_decref(job);
+            turns--;
+        }
+        json_decref(event);
+    }
+}
+
+Test(federation, classes_take_turns_by_their_shares)
+{
+    struct lab_plan plan = {.members = 4, .rented = 0, .seed = 3};
+    struct sim *sim = lab_open(&plan);
+    int counts[3] = {0};
+    lab_submit_mixed(sim, 7, 4500, 0);
+    clock_sim_pass(sim_clock(sim), 1000);
+    int64_t all_wait = clock_wall_ms(sim_clock(sim));
+    lab_run(sim, NULL, NULL);
+    lab_check_done(sim);
+    char *log = sim_events(sim, NULL);
+    count_turns(log, sim, all_wait, 1000, counts);
+    cr_assert(abs(counts[0] - 700) <= 20 && abs(counts[1] - 200) <= 20 &&
+                  abs(counts[2] - 100) <= 20,
+              "%d %d %d of 1000", counts[0], counts[1], counts[2]);
+    free(log);
+    sim_destroy(sim);
+}
+
 Test(federation, another_seed_another_log)
 {
     char first[SHA256_TEXT_SIZE], second[SHA256_TEXT_SIZE];

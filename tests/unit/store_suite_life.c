@@ -171,7 +171,7 @@ void store_suite_prunes(struct suite *suite)
     (void)put_submit(&put, "j000000001000001", "ada", T0);            /* old and finished */
     (void)put_submit(&put, "j000000002000002", "ada", T0 + 5 * HOUR); /* young and finished */
     (void)put_submit(&put, "j000000003000003", "ada", T0 + HOUR);     /* old and live */
-    (void)put_event(&put, EVENT_UP, "hpc", 0, T0); /* old, of another stream */
+    (void)put_event(&put, EVENT_UP, "hpc", 0, T0);                    /* old, of another stream */
     (void)put_event(&put, EVENT_TOMB_SET, "hpc/j000000009000009-1", 0, T0); /* old and open */
     (void)put_event(&put, EVENT_BURST_STATE, "j000000001000001", 0, T0 + 7 * HOUR); /* young */
     (void)put_doc(&put, STORE_DECISIONS, "d1", T0, "older than all");
