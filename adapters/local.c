@@ -621,6 +621,7 @@ const struct adapter_type adapter_local = {
     .cluster_size = sizeof(struct local_settings),
     .idempotent_create = true,
     .has_log = true,
+    .poll_ms = 200, /* a socket on this machine: cheap */
     .open = local_open,
     .close = local_close,
     .probe = probe,

@@ -261,6 +261,12 @@ static void lose(struct member_watch *member)
 
 /* ----------------------------------------------------------------------------------------- listing */
 
+static int64_t busy_ms(const struct member_watch *member)
+{
+    int64_t own = member->cluster->adapter->poll_ms;
+    return own ? own : POLL_BUSY_MS;
+}
+
 static bool has_work(const struct member_watch *member)
 {
     for (size_t i = 0; i < member->cluster->place_count; i++) {
@@ -295,7 +301,7 @@ static void poll_done(void *arg, const struct adapter_call *result)
         silent(member, result->err.text);
         lose(member);
     }
-    plan_poll(member, has_work(member) ? POLL_BUSY_MS : member->cluster->probe);
+    plan_poll(member, has_work(member) ? busy_ms(member) : member->cluster->probe);
 }
 
 static void poll_cb(void *arg)
@@ -322,8 +328,8 @@ void watch_soon(struct watch *watch, const char *place_name)
         return;
     }
     struct member_watch *member = &watch->members[place->cluster->index];
-    if (!member->polling && member->poll_due_ms - mono(watch) > POLL_BUSY_MS) {
-        plan_poll(member, POLL_BUSY_MS);
+    if (!member->polling && member->poll_due_ms - mono(watch) > busy_ms(member)) {
+        plan_poll(member, busy_ms(member));
     }
 }
 

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -268,6 +269,19 @@ static void stop(struct serving *serving)
     federation_destroy(serving->federation);
 }
 
+/* Every connection, member and file takes a descriptor: all that the system allows. A failure leaves
+ * the limit as it is, and the connections within it. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0) {
+            log_line("warn", "the limit of open files cannot be raised");
+        }
+    }
+}
+
 int command_serve(struct cli *cli, const struct args *args)
 {
     struct serving *serving = xcalloc(1, sizeof *serving);
@@ -275,6 +289,7 @@ int command_serve(struct cli *cli, const struct args *args)
     serving->cli = cli;
     log_clock = cli->clock;
     (void)setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
+    raise_descriptors();
     error_clear(&err);
     watch_signals(serving);
     int result = start(serving, args, &err);

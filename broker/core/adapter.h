@@ -106,6 +106,7 @@ struct adapter_type {
     size_t place_size;
     bool idempotent_create; /* a second submit of the same attempt is the same work */
     bool has_log;
+    int64_t poll_ms; /* between two listings while something of ours is there; 0: 1 s */
 
     /* Makes the adapter. No network here: a member that is away is no error. */
     int (*open)(const struct adapter_env *env, const struct cluster *cluster, struct adapter **out,

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # conf.sh - slurm.conf of a test cluster that needs no munge, cgroups or DNS.
 #
 # Sourced by `cluster`; expects DIR, NAME, PARTITIONS, CPUS, MEMORY, MIN_JOB_AGE,
@@ -56,7 +57,7 @@ SCHEDULER+=,default_queue_depth=1000,bf_interval=1
 # Nodes of one partition: its name, number of nodes, CPUs of each.
 conf_partition()
 {
-    local name=$1 count=$2 cpus=$3 default=$4 nodes= port i
+    local partition=$1 count=$2 cpus=$3 default=$4 nodes="" port i
     for ((i = 0; i < count; i++)); do
         NODE_COUNT=$((NODE_COUNT + 1))
         port_take port
@@ -65,7 +66,7 @@ conf_partition()
         nodes+=${nodes:+,}n$NODE_COUNT
     done
     printf 'PartitionName=%s Nodes=%s Default=%s MaxTime=INFINITE State=UP\n' \
-        "$name" "$nodes" "$default"
+        "$partition" "$nodes" "$default"
 }
 
 conf_write()

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # ports.sh - free TCP ports for several test clusters on one host.
 #
 # A port is reserved by a file that names the cluster's directory, because a
@@ -11,10 +12,11 @@ PORT_LOCKS=/tmp/tieline-slurm-ports
 
 port_is_bound()
 {
-    local hex
+    local hex tables=(/proc/net/tcp)
+    [[ ! -r /proc/net/tcp6 ]] || tables+=(/proc/net/tcp6)
     hex=$(printf ':%04X' "$1")
     awk -v hex="$hex" 'substr($2, length($2) - 4) == hex { found = 1 } END { exit !found }' \
-        /proc/net/tcp $([[ ! -r /proc/net/tcp6 ]] || echo /proc/net/tcp6)
+        "${tables[@]}"
 }
 
 # A reservation whose cluster has no directory any more is left over.
@@ -48,7 +50,7 @@ port_take()
 
 ports_open()
 {
-    mkdir -p -m 700 "$PORT_LOCKS"
+    (umask 077; mkdir -p "$PORT_LOCKS")
     [[ -O $PORT_LOCKS ]] || die "$PORT_LOCKS belongs to somebody else"
 }
 

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # proc.sh - start, recognise and end the daemons of one test cluster.
 #
 # A pid alone can be re-used, so each daemon is remembered as "pid starttime" in
@@ -8,12 +9,10 @@
 # The command name may hold blanks, so the text up to the last ')' is cut off.
 stat_field()
 {
-    local line
+    local line fields
     { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
-    line=${line##*) }
-    set -- $line "$2"
-    local n=${!#}
-    printf '%s\n' "${!n}"
+    read -ra fields <<<"${line##*) }"
+    printf '%s\n' "${fields[$2 - 1]}"
 }
 
 start_time() { stat_field "$1" 20; }
@@ -126,10 +125,11 @@ step_sockets()
 # Called after the slurmds are gone: kills what they left, children included.
 steps_end()
 {
-    local end=$((SECONDS + 10)) pids
-    while pids=$(step_pids) && [[ -n $pids ]]; do
-        kill -s KILL $pids $(descendants $pids) 2>/dev/null || true
-        ((SECONDS < end)) || die "job processes do not end: $pids"
+    local end=$((SECONDS + 10)) pids children
+    while mapfile -t pids < <(step_pids) && ((${#pids[@]})); do
+        mapfile -t children < <(descendants "${pids[@]}")
+        kill -s KILL "${pids[@]}" "${children[@]}" 2>/dev/null || true
+        ((SECONDS < end)) || die "job processes do not end: ${pids[*]}"
         sleep 0.03
     done
 }
