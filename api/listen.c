@@ -139,15 +139,16 @@ int listen_check(const struct federation *federation, const struct listen_addres
     const char *lacks = NULL;
     if (!server->certificate) {
         lacks = "server.tls";
-    } else if (!federation->tokens_file) {
-        lacks = "auth.tokens";
+    } else if (!federation->tokens_file || access(federation->tokens_file, F_OK) < 0) {
+        lacks = "auth.tokens"; /* a file is always named; there is none before the first token */
     }
     if (!lacks || listen_is_loopback(address)) {
         return 0;
     }
     error_set(err, ERROR_INVALID, "server.listen is %.100s, which others can reach, without %s",
               server->listen, lacks);
-    return error_expect(err, "set server.tls and auth.tokens, or listen on 127.0.0.1");
+    return error_expect(
+        err, "set server.tls, make a token with `tieline token add`, or listen on 127.0.0.1");
 }
 
 bool listen_peer_is_here(const struct sockaddr_storage *address)

@@ -1,6 +1,7 @@
 /* dispatch.c - INTENDED, UNSURE and CANCELLING become calls.
  *
- * submit: OK -> ACCEPT; FAILED -> REJECT, or a later try when nothing was sent; UNKNOWN -> UNSURE.
+ * submit: OK -> ACCEPT; FAILED -> REJECT, or a later try when nothing was sent, and after some of them
+ *         END, so that the job goes elsewhere; UNKNOWN -> UNSURE.
  * find:   found -> ADOPT; proven absent for LIMIT_FIND_GRACE_MS -> ABSENT; else again, ever slower.
  * cancel: never while a submit is under way; asked again until the member reports the end.
  *
@@ -98,12 +99,24 @@ static bool ref_of(const struct dispatch *dispatch, const struct entry *entry,
 
 /* ------------------------------------------------------------------------------------------ submit */
 
+/* An attempt of which the member has never heard. */
+static void give_up_unsent(struct dispatch *dispatch, struct entry *entry, enum outcome outcome,
+                           const char *reason)
+{
+    post(dispatch, entry, EVENT_END,
+         json_pack("{s:s, s:s}", "outcome", outcome_name(outcome), "reason", reason));
+}
+
 static void submit_failed(struct dispatch *dispatch, struct entry *entry, const struct error *err)
 {
     bool not_sent = err->code == ERROR_UNAVAILABLE || err->code == ERROR_UNAUTHORIZED;
     entry->sent = false; /* positively not done */
     if (not_sent && entry->tries < SEND_TRIES) {
         timer_start(entry->timer, backoff(entry));
+        return;
+    }
+    if (not_sent) {
+        give_up_unsent(dispatch, entry, OUTCOME_ABSENT, err->text);
         return;
     }
     post(dispatch, entry, EVENT_REJECT, json_pack("{s:s}", "reason", err->text));
@@ -232,9 +245,7 @@ static void was_sent(struct dispatch *dispatch, struct entry *entry)
 /* A job that was cancelled before anything left this broker has ended here and now. */
 static void cancel_unsent(struct dispatch *dispatch, struct entry *entry)
 {
-    post(dispatch, entry, EVENT_END,
-         json_pack("{s:s, s:s}", "outcome", outcome_name(OUTCOME_CANCELLED), "reason",
-                   "cancelled before it was sent"));
+    give_up_unsent(dispatch, entry, OUTCOME_CANCELLED, "cancelled before it was sent");
 }
 
 /* -------------------------------------------------------------------------------------------- drive */

@@ -51,6 +51,13 @@ static bool may_try_again(const struct job *job, const struct attempt *attempt, 
            job->exits < exit_tries(retry, attempt->exit_code);
 }
 
+/* Nothing left this broker: that is no try, and does not count as one. */
+static bool was_never_sent(const struct job *job, const struct attempt *attempt)
+{
+    return attempt->outcome == OUTCOME_ABSENT && !attempt->sent_maybe &&
+           job->attempt_count < LIMIT_ATTEMPTS;
+}
+
 /* A refusal is only worth another try where another place might take the job. */
 static bool is_refused_everywhere(struct context *context, const struct job *job)
 {
@@ -92,6 +99,9 @@ static void judge(struct context *context, const struct job *job, struct judgeme
         /* What a person cancelled at the member is CANCELLED too, never run elsewhere. */
         out->state = JOB_CANCELLED;
         out->outcome = OUTCOME_CANCELLED;
+    } else if (was_never_sent(job, attempt)) {
+        out->again = true;
+        out->cause = "none";
     } else if (may_try_again(job, attempt, cause) &&
                !(attempt->outcome == OUTCOME_REJECTED && is_refused_everywhere(context, job))) {
         out->again = true;

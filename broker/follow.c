@@ -23,6 +23,13 @@ struct follow {
     bool stopping; /* nobody waits any more */
 };
 
+static void wake(struct waiter *waiter)
+{
+    waiter->woken(waiter->arg);
+    timer_destroy(waiter->timer);
+    free(waiter);
+}
+
 static void fire_cb(void *arg)
 {
     struct waiter *waiter = arg;
@@ -32,9 +39,7 @@ static void fire_cb(void *arg)
         waiter->next->prev = waiter->prev;
     }
     follow->count--;
-    waiter->woken(waiter->arg);
-    timer_destroy(waiter->timer);
-    free(waiter);
+    wake(waiter);
 }
 
 int follow_wait(struct follow *follow, const char *id, int64_t wait_ms, void (*woken)(void *arg),
@@ -94,8 +99,14 @@ void follow_destroy(struct follow *follow)
     if (!follow) {
         return;
     }
-    while (follow->first) {
-        fire_cb(follow->first);
+    follow->stopping = true;
+    struct waiter *waiter = follow->first;
+    follow->first = NULL;
+    follow->count = 0;
+    while (waiter) {
+        struct waiter *next = waiter->next;
+        wake(waiter);
+        waiter = next;
     }
     free(follow);
 }

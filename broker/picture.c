@@ -246,20 +246,31 @@ static bool recount(struct picture *picture, int index, int64_t started_ms)
            before.gpus != place->unseen.gpus;
 }
 
-static bool is_other(const struct condition *a, const struct condition *b)
+static bool is_equal(const struct resources *a, const struct resources *b)
 {
-    return memcmp(a, b, sizeof *a) != 0; /* both zeroed before they were filled */
+    return a->cpus == b->cpus && a->memory == b->memory && a->gpus == b->gpus;
 }
 
-/* Whether more than what is in use has changed. */
-static bool is_another_place(const struct condition *a, const struct condition *b)
+/* Whether only what is in use has changed. */
+static bool is_same_place(const struct condition *a, const struct condition *b)
 {
-    struct condition same = *a;
-    same.free = b->free;
-    same.running = b->running;
-    same.waiting = b->waiting;
-    same.waiting_cpus = b->waiting_cpus;
-    return is_other(&same, b);
+    bool same = a->up == b->up && strcmp(a->reason, b->reason) == 0 &&
+                is_equal(&a->total, &b->total) && is_equal(&a->largest, &b->largest) &&
+                a->max_time == b->max_time && a->gpu_count == b->gpu_count;
+    for (int i = 0; same && i < a->gpu_count; i++) {
+        same = a->gpus[i].model == b->gpus[i].model && a->gpus[i].total == b->gpus[i].total;
+    }
+    return same;
+}
+
+static bool is_same_use(const struct condition *a, const struct condition *b)
+{
+    bool same = is_equal(&a->free, &b->free) && a->running == b->running &&
+                a->waiting == b->waiting && a->waiting_cpus == b->waiting_cpus;
+    for (int i = 0; same && i < a->gpu_count && i < b->gpu_count; i++) {
+        same = a->gpus[i].free == b->gpus[i].free;
+    }
+    return same;
 }
 
 bool picture_condition(struct picture *picture, int cluster, const struct condition *conditions,
@@ -282,9 +293,11 @@ bool picture_condition(struct picture *picture, int cluster, const struct condit
     copy_text(state->version, sizeof state->version, version);
     for (size_t i = 0; i < config->place_count; i++) {
         int index = config->places[i].index;
-        changed |= is_other(&picture->view.places[index].condition, &conditions[i]);
-        picture->epoch += is_another_place(&picture->view.places[index].condition, &conditions[i]);
-        picture->view.places[index].condition = conditions[i];
+        struct condition *now = &picture->view.places[index].condition;
+        bool same = is_same_place(now, &conditions[i]);
+        changed |= !same || !is_same_use(now, &conditions[i]);
+        picture->epoch += !same;
+        *now = conditions[i];
         changed |= recount(picture, index, started_ms);
     }
     return changed;

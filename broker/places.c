@@ -13,15 +13,24 @@
 
 static const char *state_of(const struct place_view *view)
 {
-    return view->recovering                                ? "recovering"
-           : view->looking                                 ? "not probed"
-           : !view->known && !view->silent_ms              ? "not probed"
-           : !view->reachable                              ? "unreachable"
-           : view->drained                                 ? "drained"
-           : view->age_ms > view->good_for_ms              ? "stale"
-           : !view->condition.up                           ? "down"
-           : view->place->cluster->mode == CLUSTER_OBSERVE ? "observed"
-                                                           : "ok";
+    /* The first that holds is what keeps jobs away. */
+    const struct {
+        bool holds;
+        const char *state;
+    } states[] = {{view->recovering, "recovering"},
+                  {view->looking, "not probed"},
+                  {!view->known && !view->silent_ms, "not probed"},
+                  {!view->reachable, "unreachable"},
+                  {view->drained, "drained"},
+                  {view->age_ms > view->good_for_ms, "stale"},
+                  {!view->condition.up, "down"},
+                  {view->place->cluster->mode == CLUSTER_OBSERVE, "observed"},
+                  {true, "ok"}};
+    size_t i = 0;
+    while (!states[i].holds) {
+        i++;
+    }
+    return states[i].state;
 }
 
 static json_t *resources_to_json(const struct resources *resources)

@@ -53,11 +53,12 @@ static char *base64(const char *bytes, size_t length)
 static json_t *body_of(const struct log_ask *ask, const char *text, size_t length, int64_t offset,
                        bool complete)
 {
+    int64_t next = offset + (int64_t)length;
     json_t *body =
         json_pack("{s:i, s:I, s:I, s:b}", "attempt", ask->attempt, "offset", (json_int_t)offset,
-                  "next_offset", (json_int_t)(offset + (int64_t)length), "complete", complete);
-    if (utf8_is_valid(text ? text : "", length)) {
-        json_object_set_new(body, "text", json_stringn(text ? text : "", length));
+                  "next_offset", (json_int_t)next, "complete", complete);
+    if (length == 0 || utf8_is_valid(text, length)) {
+        json_object_set_new(body, "text", json_stringn(length ? text : "", length));
     } else {
         char *encoded = base64(text, length);
         json_object_set_new(body, "base64", json_string(encoded));

@@ -248,20 +248,23 @@ static bool is_older(const struct shape *a, const struct shape *b)
     return strcmp(a->first->job->id, b->first->job->id) < 0;
 }
 
-/* Of one class: the team whose oldest job is oldest, and its best shape. */
+static bool may_go(const struct shape *shape, size_t class_index)
+{
+    return (size_t)shape->class_index == class_index && !shape->aside;
+}
+
+/* Of one class: the team whose oldest job is oldest, and its best shape. A shape is never empty. */
 static struct shape *class_next(struct queue *queue, size_t class_index)
 {
     struct shape *oldest = NULL;
     for (struct shape *shape = queue->first; shape; shape = shape->next) {
-        if ((size_t)shape->class_index == class_index && !shape->aside && shape->first &&
-            (!oldest || is_older(shape, oldest))) {
+        if (may_go(shape, class_index) && (!oldest || is_older(shape, oldest))) {
             oldest = shape;
         }
     }
     struct shape *best = oldest;
     for (struct shape *shape = queue->first; oldest && shape; shape = shape->next) {
-        if ((size_t)shape->class_index != class_index || shape->aside ||
-            strcmp(team_of(shape), team_of(oldest)) != 0) {
+        if (!may_go(shape, class_index) || strcmp(team_of(shape), team_of(oldest)) != 0) {
             continue;
         }
         int64_t mine = shape->first->job->spec->priority;
@@ -273,21 +276,23 @@ static struct shape *class_next(struct queue *queue, size_t class_index)
     return best;
 }
 
+/* The class that is owed a whole start, most owed first; else the lowest order. */
+static bool goes_before(const struct turn *turn, const struct turn *other)
+{
+    bool owed = turn->owed >= SHARE_ONE, other_owed = other->owed >= SHARE_ONE;
+    return owed ? !other_owed || turn->owed > other->owed
+                : !other_owed && turn->order < other->order;
+}
+
 struct entry *queue_next(struct queue *queue)
 {
-    /* The class that is owed a whole start, most owed first; else the lowest order. */
+    const struct turn *first = NULL;
     struct shape *best = NULL;
     for (size_t i = 0; i < queue->turn_count; i++) {
-        struct turn *turn = &queue->turns[i];
+        const struct turn *turn = &queue->turns[i];
         struct shape *shape = turn->count ? class_next(queue, i) : NULL;
-        if (!shape) {
-            continue;
-        }
-        const struct turn *held = best ? &queue->turns[best->class_index] : NULL;
-        bool owed = turn->owed >= SHARE_ONE;
-        bool held_owed = held && held->owed >= SHARE_ONE;
-        if (!held || (owed && (!held_owed || turn->owed > held->owed)) ||
-            (!owed && !held_owed && turn->order < held->order)) {
+        if (shape && (!first || goes_before(turn, first))) {
+            first = turn;
             best = shape;
         }
     }

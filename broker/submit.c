@@ -2,7 +2,7 @@
  *
  * Line n of a bulk with key K has the key "K#n" (a single job: K), checked by the store in the commit
  * that stores the job. So a bulk that is sent again goes on where it stopped. A bulk is cut into
- * batches; each is answered by the store before the next is appended. */
+ * batches, filled in slices of time; each is answered by the store before the next is appended. */
 #include "broker/submit.h"
 
 #include "broker/admit.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BULK_SLICE = 1024, KEY_KEPT_MS = 24 * 3600 * 1000 };
+enum { BULK_SLICE = 256, KEY_KEPT_MS = 24 * 3600 * 1000 };
 
 struct submit_op {
     struct context *context;
@@ -170,14 +170,28 @@ static void batch_done(void *arg, struct journal_submit *items, size_t count,
     timer_start(op->timer, 0);
 }
 
-/* Appends the next slice, or answers. */
+/* Checks items for a slice of time. Returns whether the batch is ready to be appended. */
+static bool fill_batch(struct submit_op *op)
+{
+    int64_t start = clock_mono_ms(op->context->clock);
+    while (op->in_flight < BULK_SLICE && op->next < op->count) {
+        take_item(op, op->next++);
+        if (clock_mono_ms(op->context->clock) - start >= LIMIT_SLICE_US / 1000) {
+            break;
+        }
+    }
+    return op->in_flight == BULK_SLICE || op->next == op->count;
+}
+
+/* Appends the next batch, or answers. */
 static void step_cb(void *arg)
 {
     struct submit_op *op = arg;
-    for (size_t i = 0; i < BULK_SLICE && op->next < op->count; i++) {
-        take_item(op, op->next++);
-    }
     struct error err;
+    if (!fill_batch(op)) {
+        timer_start(op->timer, 0);
+        return;
+    }
     if (op->in_flight > 0) {
         if (journal_submit(op->context->journal, op->batch, op->in_flight, batch_done, op, &err) ==
             0) {

@@ -146,14 +146,13 @@ static void add_facts(json_t *facts, const struct place_view *view)
 json_t *decision_to_json(const struct decision *decision, const struct view *view)
 {
     json_t *out = json_object(), *places = json_array(), *facts = json_array();
-    const struct verdict_row *chosen =
-        decision->chosen < 0 ? NULL : &decision->rows[decision->chosen];
     char hash[RULES_HASH_SHORT + 1];
     copy_text(hash, sizeof hash, view->rules->hash);
     put_text(out, "policy", hash);
     put_text(out, "route", decision->route ? decision->route->name : NULL);
     put_int(out, "tier", decision->tier);
-    put_text(out, "chosen", chosen ? chosen->place->name : NULL);
+    put_text(out, "chosen",
+             decision->chosen < 0 ? NULL : decision->rows[decision->chosen].place->name);
     put_text(out, "summary", decision->summary);
     put_text(out, "burst", decision->burst);
     put_text(out, "currency", view->rules->currency);

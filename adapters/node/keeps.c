@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -484,8 +485,8 @@ static void lost_fired(void *arg)
 static _Noreturn void clean(const char *trash)
 {
     char *paths[] = {(char *)trash, NULL};
-    (void)close_range(3, UINT_MAX, 0); /* the sockets are the supervisor's */
-    (void)nice(10);
+    (void)close_range(3, UINT_MAX, 0);      /* the sockets are the supervisor's */
+    (void)setpriority(PRIO_PROCESS, 0, 10); /* if it may not, it cleans all the same */
     FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
     const FTSENT *entry;
     while (walk && (entry = fts_read(walk))) {

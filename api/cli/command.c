@@ -209,6 +209,7 @@ const struct command command_table[] = {
      .run = command_policy_set,
      .words = "FILE|-",
      .summary = "check a policy and make it live; a bad one changes nothing",
+     .help = "It is live until the next start or SIGHUP, which read the configured file again.",
      .flags = policy_set_flags,
      .client = true,
      .words_min = 1,

@@ -139,7 +139,8 @@ void cli_print_markdown(FILE *out)
     (void)fprintf(out, "\n## Environment\n\n```text\n%s```\n\n## Exit status\n\n", environment);
     exit_status_print(out);
     (void)fputs(
-        "\nOther commands: 0; 1 when it failed; 2 for a command line that is not understood.\n",
+        "\nOther commands: 0; 1 when it failed; 2 for a command line that is not understood. "
+        "`submit` says 125 and 126 as above, `explain` 126 for a job that would be refused.\n",
         out);
 }
 

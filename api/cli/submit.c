@@ -104,6 +104,21 @@ static int submit_many(struct cli *cli, struct client *client, const json_t *job
     return status;
 }
 
+/* What is shown for a place that will never get the job is no promise. */
+static void warn_removed(const json_t *answer, const char *place)
+{
+    size_t i;
+    const json_t *row;
+    json_array_foreach(json_object_get(json_object_get(answer, "decision"), "places"), i, row)
+    {
+        const char *verdict = json_text(row, "verdict");
+        bool out = strcmp(verdict, "removed") == 0 || strcmp(verdict, "never") == 0;
+        if (out && strcmp(json_text(row, "place"), place) == 0) {
+            cli_say("it would not go to %s: %s", place, json_text(row, "why"));
+        }
+    }
+}
+
 static int render(struct cli *cli, struct client *client, const json_t *jobs, const char *place)
 {
     size_t i;
@@ -123,6 +138,7 @@ static int render(struct cli *cli, struct client *client, const json_t *jobs, co
             print_json(answer);
         } else {
             const char *shown = json_text(answer, "render");
+            warn_removed(answer, place);
             (void)fputs(shown, stdout);
             (void)fputs(*shown && shown[strlen(shown) - 1] != '\n' ? "\n" : "", stdout);
         }

@@ -1,6 +1,7 @@
 /* value_json.c - documents from and to JSON, within the limits of value.h. */
 #include "broker/core/value.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -214,6 +215,7 @@ int value_from_json(const char *text, size_t length, struct value **out, struct 
     if (json_read(text, length, VALUE_BYTES_MAX, VALUE_DEPTH_MAX, &json, err) != 0) {
         return -1;
     }
+    assert(json);
     int status = value_from_jansson(json, out, err);
     json_decref(json);
     return status;

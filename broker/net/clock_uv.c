@@ -9,6 +9,7 @@
 #include "broker/core/alloc.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -17,6 +18,7 @@
 struct clock_uv {
     struct clock base;
     uv_loop_t *loop;
+    bool firing; /* a timer's function runs */
 };
 
 struct timer_uv {
@@ -59,7 +61,10 @@ static uint64_t random_bits(struct clock *clock)
 static void fired_cb(uv_timer_t *handle)
 {
     struct timer_uv *timer = handle->data;
-    timer->base.fn(timer->base.arg);
+    struct clock_uv *clock = (struct clock_uv *)timer->base.clock;
+    clock->firing = true;
+    timer->base.fn(timer->base.arg); /* may destroy it */
+    clock->firing = false;
 }
 
 static void closed_cb(uv_handle_t *handle)
@@ -76,12 +81,20 @@ static struct timer *create_timer(struct clock *clock, timer_fn fn, void *arg)
     return &timer->base;
 }
 
+/* The loop's time is that of the turn's start: the work since then must not cut the delay. It is added
+ * here, never set forward in the loop: a timer that is started again by its own function would be due in
+ * the same turn, and the loop would see no file descriptor until the last of them is done. */
 static void start_timer(struct timer *timer, int64_t delay_ms)
 {
-    uv_timer_t *handle = &((struct timer_uv *)timer)->handle;
-    uv_update_time(
-        handle->loop); /* its time is that of the turn's start: long work would cut the delay */
-    (void)uv_timer_start(handle, fired_cb, (uint64_t)delay_ms, 0);
+    const struct clock_uv *clock = (const struct clock_uv *)timer->clock;
+    uint64_t now = uv_hrtime() / 1000000;
+    uint64_t turn = uv_now(clock->loop);
+    uint64_t lag = now > turn ? now - turn : 0;
+    if (clock->firing && lag + (uint64_t)delay_ms == 0) {
+        lag = 1;
+    }
+    (void)uv_timer_start(&((struct timer_uv *)timer)->handle, fired_cb, lag + (uint64_t)delay_ms,
+                         0);
 }
 
 static void stop_timer(struct timer *timer)

@@ -378,8 +378,8 @@ static int sim_open(const struct adapter_env *env, const struct cluster *cluster
 static void sim_close(struct adapter *base)
 {
     struct sim_adapter *adapter = (struct sim_adapter *)base;
-    while (adapter->first) {
-        struct request *request = adapter->first;
+    struct request *request = adapter->first;
+    while (request) {
         bool on_its_way = !request->arrived && request->arrive_ms != NEVER;
         if (on_its_way && (random_next(&adapter->random) & 1) != 0) {
             arrive(request);
@@ -388,7 +388,9 @@ static void sim_close(struct adapter *base)
             error_set(&request->err, ERROR_UNAVAILABLE, "the simulated adapter was closed");
             complete(request, ADAPTER_UNKNOWN);
         }
+        struct request *next = request->next; /* after the answer, which may bring calls */
         request_free(request);
+        request = next;
     }
     if (adapter->owns_member) {
         sim_member_destroy(adapter->member);

@@ -279,8 +279,8 @@ int sim_member_submit(struct sim_member *member, const struct submit *submit, ch
                       struct error *err)
 {
     int place = (int)(submit->ref.place - member->cluster->places);
-    int64_t run_ms;
-    int exit_code;
+    int64_t run_ms = 0;
+    int exit_code = 0;
     member->figures.submits++;
     if (member->faults.refuse_submits > 0) {
         member->faults.refuse_submits--;
@@ -436,8 +436,9 @@ void sim_member_destroy(struct sim_member *member)
     if (!member) {
         return;
     }
-    while (member->first) {
-        job_drop(member->first);
+    for (struct sim_job *job = member->first, *next; job; job = next) {
+        next = job->next;
+        job_drop(job);
     }
     map_fini(&member->by_key);
     free(member->pools);

@@ -6,6 +6,7 @@
 #include "broker/core/alloc.h"
 #include "broker/core/map.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +247,7 @@ static struct disk_job *job_add(struct disk *disk, const struct store_item *item
                                 struct disk_key *key)
 {
     const struct store_row *row = item->row;
+    assert(item->event); /* it is the SUBMIT */
     struct disk_job *job = xcalloc(1, sizeof *job);
     copy_text(job->id, sizeof job->id, row->id);
     set_text(&job->owner, row->owner);

@@ -63,7 +63,7 @@ SLURM = """\
   {name}:
     adapter: slurm
     kind: owned
-    probe: 1s
+    probe: {probe}
     requests: 50/s
     connect: {{via: rest, url: "{url}", user: slurm, token: {{file: {token}}}}}
     workdir: {work}
@@ -295,7 +295,7 @@ class Lab:
         sick = self.sick()
         if sick:
             fail(f"a sanitizer's finding: {sick}")
-        wait_until("no process is left", lambda: not self.processes("tieline"), 75)
+        wait_until("no process is left", lambda: not self.processes(str(self.broker.program)), 75)
 
     def close(self, failed):
         """Leaves nothing behind, whatever happened."""
@@ -830,7 +830,8 @@ def part_nasty(options):
              "hangs": full.getsockname()[1], "absent": gone.getsockname()[1]}
     clusters = LOCAL.format(name="healthy", cpus=4, waiting=3)
     for kind, port in ports.items():
-        clusters += SLURM.format(name=kind, url=f"http://127.0.0.1:{port}", token=token, work="/tmp", waiting=2)
+        clusters += SLURM.format(name=kind, url=f"http://127.0.0.1:{port}", token=token, work="/tmp", waiting=2,
+                                 probe="1s")
     try:
         with lab(options.program, options.script, "nasty", clusters) as it:
             broker, begin = it.broker, time.monotonic()
@@ -865,8 +866,8 @@ class Cluster:
         self.it = it
         self.slurm = it.slurm("hpc", "--partitions", "main:1x6", *options)
 
-    def member(self, waiting=4):
-        return SLURM.format(name="hpc", url=self.slurm.env["URL"], token=self.slurm.env["TOKEN_FILE"],
+    def member(self, waiting=4, probe="1s"):
+        return SLURM.format(name="hpc", probe=probe, url=self.slurm.env["URL"], token=self.slurm.env["TOKEN_FILE"],
                             work=self.it.work, waiting=waiting)
 
     def run(self, *words):
@@ -890,16 +891,14 @@ def slurm_lab(options, name, *words):
 
 def part_slurm(options):
     """A real Slurm: lost answers, dead and silent daemons, a person's scancel, ends nobody saw."""
-    with slurm_lab(options, "slurm", "--min-job-age", "20") as (it, hpc):
+    with slurm_lab(options, "slurm") as (it, hpc):
         it.broker.start()
         wait_until("the place is ok", lambda: it.broker.get("/v1/places")["places"][0]["state"] == "ok", 30)
-        ids, cancelled = [], set()
-        ids += slurm_lost_answer(it, hpc)
-        ids += slurm_rest_dies(it, hpc)
-        ids += slurm_away(it, hpc)
-        ids += slurm_restarts(it, hpc)
-        wait_until("every job is final", lambda: not it.broker.jobs("&state=live"), 180, 1)
-        it.check(ids, cancelled)
+        ids = []
+        for case in (slurm_rest_dies, slurm_lost_answer, slurm_restarts, slurm_away):
+            ids += case(it, hpc)
+            wait_until("every job is final", lambda: not it.broker.jobs("&state=live"), 180, 1)
+            it.check(ids)
         others = slurm_scancel(it, hpc) + slurm_unseen_end(it, hpc)
         more = {id: count for id, count in it.lines().items() if count != 1}
         if more or set(it.lines()) != set(ids + others):
@@ -928,10 +927,14 @@ def slurm_lost_answer(it, hpc):
 def slurm_rest_dies(it, hpc):
     """slurmrestd is killed while jobs run, wait and are sent: they wait, and go on when it is back."""
     broker = it.broker
-    ids = broker.submit_all([it.job(f"rest{i}", 3) for i in range(14)])
+    ids = broker.submit_all([it.job(f"rest{i}", 3) for i in range(2)])
     wait_until("some run", lambda: any(it.lines()[id] for id in ids), 30)
-    hpc.run("kill", "slurmrestd")
-    wait_until("it is noticed", lambda: broker.get("/v1/places")["places"][0]["state"] == "unreachable", 20)
+    killer = threading.Thread(target=hpc.run, args=("kill", "slurmrestd"))
+    killer.start()
+    while broker.get("/v1/places")["places"][0]["state"] == "ok": # sent before it is noticed
+        ids += broker.submit_all([it.job(f"rest-a{len(ids)}", 1)])
+        time.sleep(0.05)
+    killer.join()
     ids += broker.submit_all([it.job(f"rest-b{i}", 1) for i in range(3)])
     end = time.monotonic() + 45 # longer than a submit is tried
     while time.monotonic() < end:
@@ -999,6 +1002,41 @@ def slurm_unseen_end(it, hpc):
         job = broker.wait_final(id)
         if job["attempts"][0]["exit_code"] != code or job["state"] != ("failed" if code else "succeeded"):
             fail(f"an end nobody saw: {job}")
+    return list(codes)
+
+
+def part_forgotten(options):
+    """What ended and was forgotten while the broker was down: outcome-unknown, and not run again."""
+    with slurm_lab(options, "forgotten", "--min-job-age", "5") as (it, hpc):
+        it.broker.start()
+        slurm_forgotten_end(it, hpc)
+        it.check_still()
+    print("forgotten: the outcome is unknown, and it was not run again")
+
+
+def part_unsent(options):
+    """Nothing listens at the member and no probe has told yet: the job goes back, and that is no try."""
+    with slurm_lab(options, "unsent") as (it, hpc):
+        broker = it.broker
+        it.configure(hpc.member(probe="40s"))
+        broker.start()
+        wait_until("the place is ok", lambda: broker.get("/v1/places")["places"][0]["state"] == "ok", 30)
+        hpc.run("kill", "slurmrestd")
+        ids = broker.submit_all([it.job("unsent", 0.1, rerun="never")])
+        wait_until("it is placed", lambda: broker.job(ids[0])["attempts"], 20)
+        wait_until("it is given back", lambda: broker.job(ids[0])["attempts"][0]["outcome"] == "absent", 60, 1)
+        hpc.run("restart", "slurmrestd")
+        job = broker.wait_final(ids[0], 90)
+        it.check(ids)
+        it.check_still()
+        first = job["attempts"][0]
+        if len(job["attempts"]) != 2 or first["outcome"] != "absent" or "connect" not in first["reason"]:
+            fail(f"not as it was: {job['attempts']}")
+    print("unsent: what was never sent is no try")
+
+
+def slurm_forgotten_end(it, hpc):
+    broker = it.broker
     forgotten = broker.submit_all([it.job("forgotten", 2)])[0]
     wait_until("it runs", lambda: it.lines()[forgotten], 30)
     native = hpc.native(forgotten)
@@ -1014,7 +1052,8 @@ def slurm_unseen_end(it, hpc):
     job = broker.wait_final(forgotten)
     if job["state"] != "failed" or job["attempts"][0]["outcome"] != "outcome-unknown" or len(job["attempts"]) != 1:
         fail(f"a forgotten end: {job}")
-    return [*codes, forgotten]
+    if it.lines()[forgotten] != 1:
+        fail("it ran again")
 
 
 PARTS = {name[5:]: part for name, part in list(globals().items()) if name.startswith("part_")}

@@ -125,11 +125,11 @@ step_sockets()
 # Called after the slurmds are gone: kills what they left, children included.
 steps_end()
 {
-    local end=$((SECONDS + 10)) pids children
-    while mapfile -t pids < <(step_pids) && ((${#pids[@]})); do
-        mapfile -t children < <(descendants "${pids[@]}")
-        kill -s KILL "${pids[@]}" "${children[@]}" 2>/dev/null || true
-        ((SECONDS < end)) || die "job processes do not end: ${pids[*]}"
+    local end=$((SECONDS + 10)) left children
+    while mapfile -t left < <(step_pids) && ((${#left[@]})); do
+        mapfile -t children < <(descendants "${left[@]}")
+        kill -s KILL "${left[@]}" "${children[@]}" 2>/dev/null || true
+        ((SECONDS < end)) || die "job processes do not end: ${left[*]}"
         sleep 0.03
     done
 }

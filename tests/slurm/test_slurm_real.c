@@ -221,7 +221,7 @@ Test(slurm_real, environment_words_and_flags)
     cr_assert_eq(report->exit_code, 0);
     FILE *file = fopen(path, "r");
     cr_assert(file, "%s", path);
-    (void)fread(text, 1, sizeof text - 1, file);
+    cr_assert_gt(fread(text, 1, sizeof text - 1, file), 0);
     (void)fclose(file);
     char *home = text_of("%s", slurm_says("getent passwd slurm | cut -d: -f6"));
     home[strcspn(home, "\n")] = '\0';

@@ -356,8 +356,8 @@ Test(job, rows_that_cannot_be_read_are_refused)
         "{\"id\":\"j1\",\"state\":\"queued\",\"outcome\":\"exploded\"}",
         "{\"id\":\"j1\",\"state\":\"active\",\"attempts\":[{\"state\":\"running\",\"number\":2}]}",
         "{\"id\":\"j1\",\"state\":\"active\",\"attempts\":[{\"state\":\"x\",\"number\":1}]}",
-        "{\"id\":\"j1\",\"state\":\"active\",\"attempts\":[{\"state\":\"ended\",\"number\":1,"
-        "\"budgets\":[1]}]}",
+        ("{\"id\":\"j1\",\"state\":\"active\",\"attempts\":[{\"state\":\"ended\",\"number\":1,"
+         "\"budgets\":[1]}]}"),
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct error err;

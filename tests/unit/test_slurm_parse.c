@@ -533,8 +533,8 @@ Test(slurm_parse, wrong_types_are_no_crash)
 {
     static const char *const texts[] = {
         "{\"jobs\":{}}",
-        "{\"jobs\":[1,null,\"x\",[],{\"job_id\":\"a\",\"name\":7,\"job_state\":{\"a\":1},"
-        "\"exit_code\":[],\"comment\":[],\"state\":5,\"time\":\"x\"}]}",
+        ("{\"jobs\":[1,null,\"x\",[],{\"job_id\":\"a\",\"name\":7,\"job_state\":{\"a\":1},"
+         "\"exit_code\":[],\"comment\":[],\"state\":5,\"time\":\"x\"}]}"),
         "{\"nodes\":[0,{\"state\":5,\"partitions\":9,\"gres\":1,\"cpus\":-3,\"real_memory\":1e30}]}",
         "{\"partitions\":[0,{\"name\":null,\"partition\":\"x\",\"maximums\":[]}]}",
         "{\"errors\":[1,{\"error_number\":\"x\",\"description\":5}],\"meta\":[],\"paths\":[]}",

@@ -113,6 +113,17 @@ Test(slurm_submit, partition_of_a_place)
     cr_assert_null(slurm_partition_of(&lab.places[0]));
 }
 
+/* What a command prints, which must be something. */
+static void printed(const char *command, char *out, size_t size)
+{
+    FILE *shell = popen(command, "r");
+    cr_assert(shell);
+    size_t length = fread(out, 1, size - 1, shell);
+    out[length] = '\0';
+    cr_assert_eq(pclose(shell), 0, "%s", command);
+    cr_assert_gt(length, 0, "%s", command);
+}
+
 /* The script's own quoting, given to a real shell. */
 Test(slurm_submit, words_pass_the_shell_as_they_are)
 {
@@ -132,10 +143,7 @@ Test(slurm_submit, words_pass_the_shell_as_they_are)
     (void)close(fd);
     char command[128], out[256] = "";
     (void)snprintf(command, sizeof command, "env -i /bin/sh %s", path);
-    FILE *shell = popen(command, "r");
-    cr_assert(shell);
-    (void)fread(out, 1, sizeof out - 1, shell);
-    cr_assert_eq(pclose(shell), 0);
+    printed(command, out, sizeof out);
     cr_assert_str_eq(out, "[it's][][a b\n$HOME `id` \\][']");
     (void)unlink(path);
     slurm_batch_destroy(batch);
@@ -152,12 +160,9 @@ Test(slurm_submit, the_script_makes_an_environment)
     (void)close(fd);
     char command[256], out[256] = "", want[256] = "";
     (void)snprintf(command, sizeof command, "env -i PATH=/usr/bin:/bin /bin/sh %s", path);
-    FILE *shell = popen(command, "r");
-    (void)fread(out, 1, sizeof out - 1, shell);
-    cr_assert_eq(pclose(shell), 0);
-    shell = popen("u=$(id -un); printf '%s:%s:%s' $u $u $(getent passwd $u | cut -d: -f6)", "r");
-    (void)fread(want, 1, sizeof want - 1, shell);
-    (void)pclose(shell);
+    printed(command, out, sizeof out);
+    printed("u=$(id -un); printf '%s:%s:%s' $u $u $(getent passwd $u | cut -d: -f6)", want,
+            sizeof want);
     cr_assert_str_eq(out, want);
     (void)unlink(path);
     slurm_batch_destroy(batch);

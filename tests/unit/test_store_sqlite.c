@@ -372,7 +372,7 @@ static sqlite3 *connect_writer(const char *path)
 Test(store_sqlite, runs_each_step_once_and_all_or_none)
 {
     static const char *const good[] = {"", "CREATE TABLE two (x)", "ALTER TABLE two ADD COLUMN y"};
-    static const char *const bad[] = {"", good[1], good[2], "CREATE TABLE four (x)", "nonsense"};
+    const char *const bad[] = {"", good[1], good[2], "CREATE TABLE four (x)", "nonsense"};
     struct suite *suite = bench_create(NULL);
     const char *path = bench_of(suite)->path;
     struct error err = {0};
