@@ -41,6 +41,7 @@ struct endpoint {
     const char *help;    /* more of it, or NULL */
     struct endpoint_param query[ENDPOINT_PARAMS_MAX];
     const char *takes;   /* content types of the body, separated by a blank; NULL: no body */
+    bool body_optional;  /* a request without one, and without a content type, is fine */
     size_t body_max;     /* bytes */
     const char *request; /* schema of the body; NULL: text */
     int status;          /* of a success */

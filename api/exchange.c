@@ -59,6 +59,9 @@ static int check_body_header(const struct request *request, struct error *err)
     if (!route->takes) {
         return 0;
     }
+    if (route->body_optional && !head->content_type && head->length <= 0 && !head->encoding) {
+        return 0;
+    }
     if (head_check_type(head, route->takes, err) < 0) {
         return -1;
     }

@@ -176,8 +176,7 @@ static json_t *route_body(const struct endpoint *route)
         at += strlen(type);
         free(type);
     }
-    bool optional = route->request && strcmp(route->request, "Drain") == 0;
-    return json_pack("{s:o, s:b}", "content", types, "required", !optional);
+    return json_pack("{s:o, s:b}", "content", types, "required", !route->body_optional);
 }
 
 static json_t *response(const char *description, json_t *content_take)

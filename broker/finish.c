@@ -98,6 +98,10 @@ static void judge(struct context *context, const struct job *job, struct judgeme
     } else if (job->state == JOB_CANCELLING || attempt->outcome == OUTCOME_CANCELLED) {
         /* What a person cancelled at the member is CANCELLED too, never run elsewhere. */
         out->state = JOB_CANCELLED;
+        if (job->cancelled_by[0]) {
+            (void)snprintf(out->reason, sizeof out->reason, "cancelled by %s at %s",
+                           job->cancelled_by, attempt->place);
+        }
         out->outcome = OUTCOME_CANCELLED;
     } else if (was_never_sent(job, attempt)) {
         out->again = true;

@@ -170,6 +170,12 @@ static int64_t good_for(const struct cluster *cluster)
     return good < SHELF_MIN_MS ? SHELF_MIN_MS : good;
 }
 
+/* 0 also while the first probe is under way. */
+static int64_t silent_ms(const struct cluster_state *state, int64_t now)
+{
+    return state->reachable || !state->silent_since_ms ? 0 : now - state->silent_since_ms;
+}
+
 const struct view *picture_view(struct picture *picture)
 {
     const struct federation *federation = picture->context->federation;
@@ -182,7 +188,7 @@ const struct view *picture_view(struct picture *picture)
         const struct cluster_state *state = &picture->clusters[cluster->index];
         place->known = state->probed;
         place->reachable = state->reachable;
-        place->silent_ms = state->reachable ? 0 : now - state->silent_since_ms;
+        place->silent_ms = silent_ms(state, now);
         place->age_ms = now - state->observed_ms;
         place->good_for_ms = good_for(cluster);
         place->health = state->health;
@@ -307,6 +313,7 @@ bool picture_silent(struct picture *picture, int cluster, const char *why)
 {
     struct cluster_state *state = &picture->clusters[cluster];
     bool was = state->reachable;
+    bool never = !state->reachable && !state->silent_since_ms; /* it has not answered once */
     picture->epoch += was;
     copy_text(state->fault, sizeof state->fault, why);
     state->health = state->health * 7 / 10;
@@ -316,7 +323,7 @@ bool picture_silent(struct picture *picture, int cluster, const char *why)
         state->silent_since_ms = mono(picture);
     }
     state->reachable = false;
-    return was;
+    return was || never;
 }
 
 bool picture_is_reachable(const struct picture *picture, int cluster)
@@ -337,7 +344,7 @@ const char *picture_fault(const struct picture *picture, int cluster)
 int64_t picture_silent_ms(const struct picture *picture, int cluster)
 {
     const struct cluster_state *state = &picture->clusters[cluster];
-    return state->reachable ? 0 : mono(picture) - state->silent_since_ms;
+    return silent_ms(state, mono(picture));
 }
 
 struct entry *picture_bookings(const struct picture *picture, int place)

@@ -35,7 +35,7 @@ int64_t picture_epoch(const struct picture *picture);
  * may be another one now. */
 bool picture_condition(struct picture *picture, int cluster, const struct condition *conditions,
                        const char *version, int64_t started_ms, int64_t round_trip_ms);
-/* It has failed. Returns whether the member just became unreachable. */
+/* It has failed. Returns whether that is news: it answered before, or was never asked before. */
 bool picture_silent(struct picture *picture, int cluster, const char *why);
 bool picture_is_reachable(const struct picture *picture, int cluster);
 const char *picture_version(const struct picture *picture, int cluster);

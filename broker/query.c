@@ -5,7 +5,7 @@
 #include "broker/journal.h"
 #include "broker/lookup.h"
 #include "broker/present.h"
-#include "broker/queue.h"
+#include "broker/why.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,12 +50,6 @@ static bool ask_wait(struct ask *ask, void (*woken)(void *arg))
     return left > 0 && follow_wait(ask->reader.follow, ask->id, left, woken, ask) == 0;
 }
 
-static const char *why_of(const struct context *context, const struct job *job)
-{
-    const struct entry *entry = journal_find(context->journal, job->id);
-    return entry && entry->shape && entry->shape->why[0] ? entry->shape->why : NULL;
-}
-
 /* --------------------------------------------------------------------------------------------- job */
 
 static void job_found(void *arg, const struct job *job, const struct error *err)
@@ -71,7 +65,9 @@ static void job_found(void *arg, const struct job *job, const struct error *err)
         return;
     }
     const struct context *context = ask->reader.context;
-    ask_answer(ask, job_present(job, context->rules->currency, why_of(context, job), true), NULL);
+    ask_answer(
+        ask, job_present(job, context->rules->currency, why_waits(ask->reader.context, job), true),
+        NULL);
 }
 
 static void job_woken(void *arg)
@@ -115,8 +111,8 @@ static void jobs_done(void *arg, json_t *rows, bool more, const struct error *er
             return;
         }
         const struct job *shown = entry ? entry->job : job;
-        json_array_append_new(
-            jobs, job_present(shown, context->rules->currency, why_of(context, shown), false));
+        json_array_append_new(jobs, job_present(shown, context->rules->currency,
+                                                why_waits(ask->reader.context, shown), false));
         job_unref(job);
     }
     ask_answer(ask, json_pack("{s:o, s:s?}", "jobs", jobs, "next_cursor", more ? last : NULL),

@@ -138,6 +138,14 @@ const struct key cluster_keys[] = {
      .standard = "use",
      .words = mode_words,
      .help = "`observe`: read only, nothing is ever submitted or cancelled there"},
+    {.name = "shared",
+     .type = KEY_BOOL,
+     .offset = offsetof(struct cluster, shared),
+     .standard = "false",
+     .help =
+         "`true`: everybody's jobs run there as one user, who for `local` can read all that the "
+         "broker keeps, its token among it; `false`: only jobs of the broker's own user run "
+         "there"},
     {.name = "requests",
      .type = KEY_RATE,
      .offset = offsetof(struct cluster, requests),

@@ -13,17 +13,19 @@ const char embedded_federation[] =
     "  onprem:\n"
     "    adapter: local\n"
     "    capacity: {cpus: 4, memory: 8GiB}\n"
+    "    max_waiting: 4\n"
     "    power: {tariff: house, pue: 1.3, cpu: 6 W}\n"
     "  edge:\n"
     "    adapter: local\n"
     "    capacity: {cpus: 2, memory: 4GiB}\n"
+    "    max_waiting: 4\n"
     "    power: {tariff: house, cpu: 3 W}\n"
     "  cloud:\n"
     "    adapter: local\n"
     "    kind: on-demand\n"
     "    capacity: {cpus: 8, memory: 16GiB}\n"
     "    nodes:\n"
-    "      vm: {cpus: 2, memory: 4GiB, price: 0.10 EUR/h, at_most: 4}\n";
+    "      vm: {cpus: 2, memory: 4GiB, price: 3.60 EUR/h, at_most: 4}\n";
 
 static const char own_policy[] =
     "# The built-in policy: own places first; rented ones only with a budget, and none is set.\n"

@@ -66,6 +66,58 @@ static void fill_defaults(struct federation *federation)
     }
 }
 
+/* ----------------------------------------------------------------------------------- paths */
+
+/* A relative path counts from the folder of the file, wherever the broker was started. */
+static void anchor(const char *folder, char **path)
+{
+    if (*path && **path != '/') {
+        char *whole = xasprintf("%s/%s", folder, strncmp(*path, "./", 2) == 0 ? *path + 2 : *path);
+        free(*path);
+        *path = whole;
+    }
+}
+
+/* "sqlite:jobs.db" */
+static void anchor_store(const char *folder, char **store)
+{
+    static const char scheme[] = "sqlite:";
+    size_t length = sizeof scheme - 1;
+    if (*store && strncmp(*store, scheme, length) == 0) {
+        char *path = xstrdup(*store + length);
+        anchor(folder, &path);
+        free(*store);
+        *store = xasprintf("%s%s", scheme, path);
+        free(path);
+    }
+}
+
+static void anchor_paths(struct federation *federation, const char *folder)
+{
+    bool builtin = federation->policy_file && strncmp(federation->policy_file, "builtin:", 8) == 0;
+    if (!builtin) {
+        anchor(folder, &federation->policy_file);
+    }
+    anchor_store(folder, &federation->store);
+    anchor(folder, &federation->state_dir);
+    anchor(folder, &federation->tokens_file);
+    anchor(folder, &federation->server.certificate);
+    anchor(folder, &federation->server.key.file);
+}
+
+/* The full path of the folder that holds the file. The caller frees. */
+static char *folder_of(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    char *folder = slash ? xstrndup(file, (size_t)(slash - file) + 1) : xstrdup(".");
+    char *whole = realpath(folder, NULL);
+    if (!whole) {
+        return folder;
+    }
+    free(folder);
+    return whole;
+}
+
 /* ---------------------------------------------------------------------------------- checks */
 
 static int check_here(const struct reading *reading, const struct value *root, struct error *err)
@@ -107,7 +159,8 @@ static int check_labels(const struct reading *reading, const struct value *root,
     return 0;
 }
 
-static int read_root(struct reading *reading, const struct value *root, struct error *err)
+static int read_root(struct reading *reading, const struct value *root, const char *folder,
+                     struct error *err)
 {
     const struct keys_context context = {.zone = "UTC", .arg = reading};
     if (root->kind == VALUE_NULL) {
@@ -119,20 +172,24 @@ static int read_root(struct reading *reading, const struct value *root, struct e
         check_server(reading, root, err) != 0 || check_labels(reading, root, err) != 0) {
         return -1;
     }
+    if (folder) {
+        anchor_paths(&reading->federation, folder);
+    }
     fill_defaults(&reading->federation);
     return clusters_read(reading, err);
 }
 
-int config_federation_parse(const char *text, const char *file,
-                            const struct adapter_type *const *adapters, struct federation **out,
-                            struct error *err)
+/* folder: from which relative paths count; NULL: they stay as they are. */
+static int parse(const char *text, const char *file, const char *folder,
+                 const struct adapter_type *const *adapters, struct federation **out,
+                 struct error *err)
 {
     struct value *root = NULL;
     struct reading *reading = xcalloc(1, sizeof *reading);
     reading->adapters = adapters;
     int status = yaml_parse(text, strlen(text), &root, err);
     if (status == 0) {
-        status = read_root(reading, root, err);
+        status = read_root(reading, root, folder, err);
     }
     reading->clusters = NULL;
     value_destroy(root);
@@ -143,6 +200,13 @@ int config_federation_parse(const char *text, const char *file,
     }
     *out = &reading->federation;
     return 0;
+}
+
+int config_federation_parse(const char *text, const char *file,
+                            const struct adapter_type *const *adapters, struct federation **out,
+                            struct error *err)
+{
+    return parse(text, file, NULL, adapters, out, err);
 }
 
 int config_federation_load(const char *path, const struct adapter_type *const *adapters,
@@ -157,9 +221,11 @@ int config_federation_load(const char *path, const struct adapter_type *const *a
     if (config_file_read(path, &text, &length, err) != 0) {
         return -1;
     }
+    char *folder = folder_of(path);
     int status = strlen(text) == length
-                     ? config_federation_parse(text, path, adapters, out, err)
+                     ? parse(text, path, folder, adapters, out, err)
                      : error_set(err, ERROR_MALFORMED, "%.200s holds a NUL", path);
+    free(folder);
     free(text);
     return status;
 }
@@ -176,6 +242,7 @@ void federation_destroy(struct federation *federation)
         free(federation->gpus[i].name);
     }
     free(federation->gpus);
+    free(federation->own_user);
     keys_free(federation_keys, reading);
     free(reading);
 }

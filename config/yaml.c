@@ -395,7 +395,8 @@ static void explain_malformed(struct reader *reader, const char *text, size_t le
     struct error *err = reader->err;
     const struct frame *frame = reader->depth ? &reader->frames[reader->depth - 1] : NULL;
     if (has_tab_indent(text, length, err->line)) {
-        error_expect(err, "indent with spaces: this line is indented with a tab");
+        copy_text(err->text, sizeof err->text, "this line is indented with a tab");
+        error_expect(err, "indent with spaces");
     } else if (strstr(err->text, "expected node content")) {
         error_expect(err, "a value is missing before this place");
     } else if (frame && frame->is_flow && strstr(err->text, "closing")) {

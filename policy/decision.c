@@ -14,7 +14,9 @@ static void consider(struct deciding *deciding, struct option *option)
 {
     const struct route *route = deciding->out->route;
     struct shortage shortage;
-    if (!filter_job(option) || !filter_guards(option, deciding) ||
+    if (!filter_job(option) ||
+        !filter_owner(option, deciding->view->federation, deciding->subject->owner) ||
+        !filter_guards(option, deciding) ||
         !filter_able(option, deciding->view->federation, &shortage)) {
         if (route) {
             (void)route_has(route, option);
@@ -140,7 +142,9 @@ int decide_possible(const struct view *view, const struct subject *subject, stru
         struct shortage shortage = {0};
         struct option option;
         option_init(&option, view->federation, &view->places[i], subject, &row);
-        bool able = filter_job(&option) && filter_able(&option, view->federation, &shortage);
+        bool able =
+            filter_job(&option) && filter_owner(&option, view->federation, subject->owner) &&
+            filter_able(&option, view->federation, &shortage) && filter_refused(&option, subject);
         option_fini(&option);
         if (able) {
             return 0;

@@ -172,15 +172,35 @@ static int parse_job(const struct expectation *expectation, const struct rules *
     return status < 0 ? error_prefix(err, "its job") : 0;
 }
 
-/* Where it went and why there; a guard that all but applied says more than the price. */
-static int went_wrong(const struct decision *decision, const struct rules *rules,
-                      const struct spec *spec, struct error *err)
+/* Of the places where it should go, the one that came closest. NULL: none is asked for. */
+static const struct verdict_row *closest(const struct decision *decision,
+                                         const struct texts *goes_to)
+{
+    const struct verdict_row *best = NULL;
+    for (size_t i = 0; i < decision->row_count; i++) {
+        const struct verdict_row *row = &decision->rows[i];
+        if (names_place(goes_to, row->place) && (!best || row->verdict < best->verdict)) {
+            best = row;
+        }
+    }
+    return best;
+}
+
+/* Where it went and why: what speaks against the place that was expected; else the guard that all but
+ * applied to the place where it went; else why it went there. */
+static int went_wrong(const struct decision *decision, const struct expectation *expectation,
+                      const struct rules *rules, const struct spec *spec, struct error *err)
 {
     char guard[WHY_SIZE];
     if (decision->chosen < 0) {
         return error_set(err, ERROR_INVALID, "it waits: %s", decision->summary);
     }
     const struct place *place = decision->rows[decision->chosen].place;
+    const struct verdict_row *wanted = closest(decision, &expectation->goes_to);
+    if (wanted && wanted->verdict != VERDICT_CHOSEN && wanted->why[0]) {
+        return error_set(err, ERROR_INVALID, "went to %s; %s: %s", place->name, wanted->place->name,
+                         wanted->why);
+    }
     guard_near_miss(rules, spec, nobody, place, guard, sizeof guard);
     return error_set(err, ERROR_INVALID, "went to %s: %s", place->name,
                      guard[0] ? guard : decision->summary);
@@ -212,7 +232,7 @@ static int check(const struct expectation *expectation, const struct rules *rule
     view_create(&view, rules, federation, &expectation->given, now_ms);
     decide(&view, &(struct subject){.spec = spec, .owner = nobody}, &decision);
     if (!holds(expectation, &decision)) {
-        status = went_wrong(&decision, rules, spec, err);
+        status = went_wrong(&decision, expectation, rules, spec, err);
     }
     decision_fini(&decision);
     view_destroy(&view);

@@ -106,6 +106,18 @@ bool filter_job(struct option *option)
     return true;
 }
 
+bool filter_owner(struct option *option, const struct federation *federation, const char *owner)
+{
+    const char *own = federation->own_user;
+    const struct cluster *cluster = option->view->place->cluster;
+    if (!own || cluster->shared || strcmp(own, owner) == 0) {
+        return true;
+    }
+    say(option->row, VERDICT_NEVER, "%s has no user at %s: only jobs of %s run there", owner,
+        cluster->name, own);
+    return false;
+}
+
 bool filter_guards(struct option *option, const struct deciding *deciding)
 {
     const struct list *guards = &deciding->view->rules->guards;
@@ -121,18 +133,20 @@ bool filter_guards(struct option *option, const struct deciding *deciding)
     return true;
 }
 
-/* What one job may have at most by configuration, 0: not limited. */
+/* What one job may have at most by configuration. */
 static int64_t configured_cap(const struct place *place, enum amount amount)
 {
+    int64_t cap = 0;
     switch (amount) {
-    case AMOUNT_CPUS: return place->max_cpus ? place->max_cpus : place->capacity.cpus;
-    case AMOUNT_MEMORY: return place->max_memory ? place->max_memory : place->capacity.memory;
-    case AMOUNT_GPUS: return place->max_gpus;
-    default: return place->max_time;
+    case AMOUNT_CPUS: cap = place->max_cpus ? place->max_cpus : place->capacity.cpus; break;
+    case AMOUNT_MEMORY: cap = place->max_memory ? place->max_memory : place->capacity.memory; break;
+    case AMOUNT_GPUS: cap = place->max_gpus; break;
+    default: cap = place->max_time; break;
     }
+    return cap > 0 ? cap : UNLIMITED;
 }
 
-/* The same as the member stated it, 0: not known. A place that is down states no machines. */
+/* The same as the member stated it. A place that is down states no machines. */
 static int64_t stated_cap(const struct place_view *view, enum amount amount)
 {
     const struct condition *now = &view->condition;
@@ -145,40 +159,14 @@ static int64_t stated_cap(const struct place_view *view, enum amount amount)
         default: cap = now->max_time; break;
         }
     }
-    return cap < 0 ? 0 : cap;
-}
-
-static bool filter_amount(struct option *option, enum amount amount, struct shortage *shortage)
-{
-    int64_t need = option_need(option, amount);
-    int64_t configured = configured_cap(option->view->place, amount);
-    int64_t stated = stated_cap(option->view, amount);
-    bool by_configuration = configured && (!stated || configured <= stated);
-    int64_t cap = by_configuration ? configured : stated;
-    char have[AMOUNT_TEXT_SIZE], figure[AMOUNT_TEXT_SIZE];
-    if (cap == 0 || need <= cap) {
-        return true;
-    }
-    *shortage = (struct shortage){true, amount, cap, need};
-    amount_figure(amount, need, figure);
-    if (amount == AMOUNT_TIME) {
-        say(option->row, VERDICT_NEVER, "takes jobs of at most %s, the limit is %s",
-            amount_figure(amount, cap, have), figure);
-    } else if (by_configuration) {
-        say(option->row, VERDICT_NEVER, "takes jobs of at most %s, %s needed",
-            amount_text(amount, cap, have), figure);
-    } else {
-        say(option->row, VERDICT_NEVER, "largest machine has %s, %s needed",
-            amount_text(amount, cap, have), figure);
-    }
-    return false;
+    return cap > 0 ? cap : UNLIMITED;
 }
 
 static int64_t shape_amount(const struct node_shape *shape, enum amount amount)
 {
     switch (amount) {
     case AMOUNT_CPUS: return shape->cpus;
-    case AMOUNT_MEMORY: return shape->memory;
+    case AMOUNT_MEMORY: return shape->memory > 0 ? shape->memory : UNLIMITED; /* not stated */
     default: return shape->gpus;
     }
 }
@@ -190,12 +178,56 @@ static const struct node_shape *shape_most(const struct list *nodes, const struc
     const struct node_shape *most = NULL;
     for (size_t i = 0; i < nodes->count; i++) {
         const struct node_shape *shape = RULES_AT(*nodes, struct node_shape, i);
-        bool counts = amount != AMOUNT_GPUS || (shape->gpu && gpu_is_wanted(needs, shape->gpu));
+        bool counts = amount != AMOUNT_GPUS || needs->gpu.count == 0 ||
+                      (shape->gpu && gpu_is_wanted(needs, shape->gpu));
         if (counts && (!most || shape_amount(shape, amount) > shape_amount(most, amount))) {
             most = shape;
         }
     }
     return most;
+}
+
+/* The largest machine that the place can bring up caps a job too; model gets that of its GPUs. */
+static int64_t shape_cap(const struct option *option, enum amount amount, const char **model)
+{
+    const struct list *nodes = &option->view->place->nodes;
+    if (nodes->count == 0 || amount == AMOUNT_TIME) {
+        return UNLIMITED;
+    }
+    const struct node_shape *most = shape_most(nodes, &option->spec->needs, amount);
+    int64_t cap = most ? shape_amount(most, amount) : 0;
+    *model = amount == AMOUNT_GPUS && cap > 0 ? most->gpu : NULL;
+    return cap;
+}
+
+static bool filter_amount(struct option *option, enum amount amount, struct shortage *shortage)
+{
+    const char *model = NULL;
+    int64_t need = option_need(option, amount);
+    int64_t configured = configured_cap(option->view->place, amount);
+    int64_t stated = stated_cap(option->view, amount);
+    int64_t shaped = shape_cap(option, amount, &model);
+    int64_t machine = shaped <= stated ? shaped : stated;
+    int64_t cap = configured <= machine ? configured : machine;
+    char have[AMOUNT_TEXT_SIZE], figure[AMOUNT_TEXT_SIZE];
+    if (need <= cap) {
+        return true;
+    }
+    *shortage = (struct shortage){true, amount, cap, need};
+    amount_figure(amount, need, figure);
+    if (amount == AMOUNT_TIME) {
+        say(option->row, VERDICT_NEVER, "takes jobs of at most %s, the limit is %s",
+            amount_figure(amount, cap, have), figure);
+    } else if (configured <= machine) {
+        say(option->row, VERDICT_NEVER, "takes jobs of at most %s, %s needed",
+            amount_text(amount, cap, have), figure);
+    } else {
+        bool named = model && shaped <= stated;
+        say(option->row, VERDICT_NEVER, "largest machine has %s%s%s%s, %s needed",
+            amount_text(amount, cap, have), named ? " (" : "", named ? model : "", named ? ")" : "",
+            figure);
+    }
+    return false;
 }
 
 static bool any_shape_fits(const struct list *nodes, const struct needs *needs)
@@ -208,28 +240,14 @@ static bool any_shape_fits(const struct list *nodes, const struct needs *needs)
     return false;
 }
 
-/* Whether any machine that the place can bring up is large enough. */
-static bool filter_shapes(struct option *option, struct shortage *shortage)
+/* Whether any machine that the place can bring up has enough of everything at once. */
+static bool filter_shapes(struct option *option)
 {
-    static const enum amount order[ROOM_COUNT] = {AMOUNT_GPUS, AMOUNT_MEMORY, AMOUNT_CPUS};
     const struct list *nodes = &option->view->place->nodes;
     const struct needs *needs = &option->spec->needs;
     char have[AMOUNT_TEXT_SIZE], need[AMOUNT_TEXT_SIZE];
     if (any_shape_fits(nodes, needs)) {
         return true;
-    }
-    for (int i = 0; i < ROOM_COUNT; i++) {
-        enum amount a = order[i];
-        const struct node_shape *most = shape_most(nodes, needs, a);
-        int64_t has = most ? shape_amount(most, a) : 0, wanted = option_need(option, a);
-        if (wanted > has) {
-            bool model = a == AMOUNT_GPUS && has > 0;
-            *shortage = (struct shortage){true, a, has, wanted};
-            say(option->row, VERDICT_NEVER, "largest machine has %s%s%s%s, %s needed",
-                amount_text(a, has, have), model ? " (" : "", model ? most->gpu : "",
-                model ? ")" : "", amount_figure(a, wanted, need));
-            return false;
-        }
     }
     say(option->row, VERDICT_NEVER, "no machine there has all of it: %s, %s",
         amount_text(AMOUNT_CPUS, needs->cpus, have),
@@ -249,7 +267,7 @@ bool filter_able(struct option *option, const struct federation *federation,
             return false;
         }
     }
-    return option->view->place->nodes.count == 0 || filter_shapes(option, shortage);
+    return option->view->place->nodes.count == 0 || filter_shapes(option);
 }
 
 bool filter_refused(struct option *option, const struct subject *subject)
@@ -334,7 +352,7 @@ void guard_near_miss(const struct rules *rules, const struct spec *spec, const c
     out[0] = '\0';
     for (size_t i = 0; i < rules->guards.count; i++) {
         const struct guard *guard = RULES_AT(rules->guards, struct guard, i);
-        if (match_misses(&guard->match, spec, owner, miss, sizeof miss) == 1 &&
+        if (match_is_near(&guard->match, spec, owner, miss, sizeof miss) &&
             !guard_allows(guard, place, text, sizeof text)) {
             (void)snprintf(out, size, "guard '%s' %s", guard->name ? guard->name : "", miss);
             return;

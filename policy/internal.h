@@ -86,13 +86,15 @@ int64_t option_machines(const struct option *option);
 /* filter.c: each returns whether the place stays, else the row has its verdict. Order: what never
  * changes for this job first, so that the sentence is the one that helps most. */
 bool filter_job(struct option *option);
+/* Nothing says as whom the owner's jobs would run there. */
+bool filter_owner(struct option *option, const struct federation *federation, const char *owner);
 bool filter_guards(struct option *option, const struct deciding *deciding);
 bool filter_able(struct option *option, const struct federation *federation,
                  struct shortage *shortage);
 bool filter_refused(struct option *option, const struct subject *subject);
 bool filter_moment(struct option *option);
 bool filter_slots(struct option *option);
-/* The guard that would remove the place if one key of its match fitted the job: into out, else "". */
+/* The guard that would remove the place if the job had another value for one key: into out, else "". */
 void guard_near_miss(const struct rules *rules, const struct spec *spec, const char *owner,
                      const struct place *place, char *out, size_t size);
 
@@ -139,5 +141,9 @@ void burst_sentence(const struct view *view, int burst, char *out, size_t size);
 /* match.c: what of a match does not fit: how many keys, and a sentence on the first. */
 int match_misses(const struct match *match, const struct spec *spec, const char *owner, char *out,
                  size_t size);
+/* Whether one key alone does not fit, and the job has another value for it rather than none: a slip.
+ * out gets the sentence. */
+bool match_is_near(const struct match *match, const struct spec *spec, const char *owner, char *out,
+                   size_t size);
 
 #endif

@@ -12,7 +12,8 @@ enum { NEED_TEXT = 96 };
 
 struct misses {
     int count;
-    char *out; /* sentence on the first */
+    bool other; /* for the key of the sentence the job has another value, not none */
+    char *out;  /* sentence on the first */
     size_t size;
 };
 
@@ -24,8 +25,9 @@ static bool is_told(struct misses *misses)
 
 static void tell(struct misses *misses, const char *key, const char *wanted, const char *has)
 {
+    misses->other = has && has[0];
     (void)snprintf(misses->out, misses->size, "wants %s = %s, the job has %s", key, wanted,
-                   has && has[0] ? has : "none");
+                   misses->other ? has : "none");
 }
 
 static void need_word(struct misses *misses, const char *key, const struct texts *wanted,
@@ -87,10 +89,10 @@ static void need_protected(struct misses *misses, enum tristate wanted, bool has
     }
 }
 
-int match_misses(const struct match *match, const struct spec *spec, const char *owner, char *out,
-                 size_t size)
+static struct misses count_misses(const struct match *match, const struct spec *spec,
+                                  const char *owner, char *out, size_t size)
 {
-    struct misses misses = {0, out, size};
+    struct misses misses = {.out = out, .size = size};
     if (size) {
         out[0] = '\0';
     }
@@ -106,7 +108,20 @@ int match_misses(const struct match *match, const struct spec *spec, const char 
     need_range(&misses, AMOUNT_GPUS, &match->needs.gpus, spec->needs.gpus);
     need_gpu(&misses, &match->needs.gpu, &spec->needs.gpu);
     need_protected(&misses, match->is_protected, spec->is_protected);
-    return misses.count;
+    return misses;
+}
+
+int match_misses(const struct match *match, const struct spec *spec, const char *owner, char *out,
+                 size_t size)
+{
+    return count_misses(match, spec, owner, out, size).count;
+}
+
+bool match_is_near(const struct match *match, const struct spec *spec, const char *owner, char *out,
+                   size_t size)
+{
+    struct misses misses = count_misses(match, spec, owner, out, size);
+    return misses.count == 1 && misses.other;
 }
 
 /* A pattern covers another when it matches its text: a "*" of the other is only ever met by a "*". */

@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -47,11 +48,12 @@ enum { WATCH_OUTPUT, WATCH_START, WATCH_SIGNALS, WATCH_DEADLINE, WATCH_TICK, WAT
 
 struct start_failure { /* what the child says when it cannot become the program */
     int number;
-    char step; /* 'c': chdir, 'x': exec */
+    char step; /* 'o': its input and output, 'c': chdir, 'x': exec */
 };
 
 struct keeper {
     const struct keeper_job *job;
+    int dir_fd; /* of job->dir: what is written lands there, or nowhere when that was removed */
     enum phase phase;
     enum cause cause;
     struct output output;
@@ -65,30 +67,27 @@ struct keeper {
     char reason[REASON_SIZE];
 };
 
-/* Writes name in dir in one step. sync: also against a fall of the machine. */
-static int file_put(const char *dir, const char *name, const json_t *json, bool sync)
+/* Writes name in the directory in one step. sync: also against a fall of the machine. -1 with errno. */
+static int file_put(int dir_fd, const char *name, const json_t *json, bool sync)
 {
     char *text = json_dumps(json, JSON_COMPACT);
-    char *temporary = xasprintf("%s/%s.new", dir, name);
-    char *path = xasprintf("%s/%s", dir, name);
-    int fd = text ? open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
-    size_t length = text ? strlen(text) : 0;
+    char *temporary = xasprintf("%s.new", name);
+    assert(text);
+    size_t length = strlen(text);
     int result = -1;
+    int fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    errno = fd < 0 ? errno : ENOSPC; /* a short write does not set it */
     if (fd >= 0 && write(fd, text, length) == (ssize_t)length && (!sync || !fsync(fd)) &&
-        !rename(temporary, path)) {
-        result = 0;
+        !renameat(dir_fd, temporary, dir_fd, name)) {
+        result = sync ? fsync(dir_fd) : 0;
     }
+    int number = errno;
     if (fd >= 0) {
         close(fd);
     }
-    int dir_fd = sync && !result ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (dir_fd >= 0) {
-        result = fsync(dir_fd);
-        close(dir_fd);
-    }
-    free(path);
     free(temporary);
     free(text);
+    errno = number;
     return result;
 }
 
@@ -387,7 +386,7 @@ static _Noreturn void child_run(const struct keeper_job *job, pid_t keeper, int 
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     int null = open("/dev/null", O_RDONLY);
     if (null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0) {
-        child_fail(start, 'x');
+        child_fail(start, 'o');
     }
     if (null > 2) {
         close(null);
@@ -435,7 +434,8 @@ static int set_up(struct keeper *keeper, struct error *err)
                      ? NULL
                      : json_pack("{s:i, s:I, s:s}", "pid", (int)self.pid, "start",
                                  (json_int_t)self.start, "boot", job->boot);
-    int failed = !id || file_put(job->dir, run_name, id, false);
+    keeper->dir_fd = open(job->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = !id || keeper->dir_fd < 0 || file_put(keeper->dir_fd, run_name, id, false);
     json_decref(id);
     if (failed) {
         return error_set(err, ERROR_UNAVAILABLE, "write '%s/%s': %s", job->dir, run_name,
@@ -504,14 +504,38 @@ static void watch_all(struct keeper *keeper)
     }
 }
 
+/* What a shell ends with when the job itself is at fault, so that trying again would not help; 0: not so. */
+static int code_of_exec(int number)
+{
+    switch (number) {
+    case ENOENT: return 127;
+    case EACCES:
+    case ENOEXEC:
+    case ENOTDIR: return 126;
+    default: return 0;
+    }
+}
+
 static void fill_start_failure(const struct keeper *keeper, struct keeper_exit *end)
 {
     const struct keeper_job *job = keeper->job;
+    const struct start_failure *failure = &keeper->failure;
+    const char *text = strerror(failure->number);
+    int code = failure->step == 'x' ? code_of_exec(failure->number) : 0;
+    if (code) {
+        end->outcome = OUTCOME_EXIT;
+        end->exit_code = code;
+        (void)snprintf(end->reason, sizeof end->reason, "%.120s: %s", job->argv[0], text);
+        return;
+    }
     end->outcome = OUTCOME_START_FAILED;
-    (void)snprintf(end->reason, sizeof end->reason, "%s '%.120s': %s",
-                   keeper->failure.step == 'c' ? "enter" : "run",
-                   keeper->failure.step == 'c' ? job->cwd : job->argv[0],
-                   strerror(keeper->failure.number));
+    if (failure->step == 'o') {
+        (void)snprintf(end->reason, sizeof end->reason, "set its input and output: %s", text);
+    } else {
+        (void)snprintf(end->reason, sizeof end->reason, "%s '%.120s': %s",
+                       failure->step == 'c' ? "enter" : "run",
+                       failure->step == 'c' ? job->cwd : job->argv[0], text);
+    }
 }
 
 static void fill_exit(const struct keeper *keeper, struct keeper_exit *end)
@@ -544,17 +568,40 @@ static void fill_exit(const struct keeper *keeper, struct keeper_exit *end)
     }
 }
 
-/* While the supervisor is the parent it makes the exit durable, together with others. */
+static void say_lost(const struct keeper *keeper, const char *why)
+{
+    (void)fprintf(stderr, "keeper: '%s/%s' cannot be written, how the job ended is lost: %s\n",
+                  keeper->job->dir, exit_name, why);
+}
+
+/* Waits before the next try. Returns whether it was asked to end meanwhile. */
+static bool pause_to_save(void)
+{
+    const struct timespec second = {.tv_sec = 1};
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, KEEPER_CANCEL);
+    return sigtimedwait(&mask, NULL, &second) == KEEPER_CANCEL;
+}
+
+/* While the supervisor is the parent it makes the exit durable, together with others. A full disk may
+ * be cleaned up; a directory that was removed does not come back, and nobody will ask. */
 static void save(const struct keeper *keeper, const struct keeper_exit *end)
 {
     json_t *json = keeper_exit_to_json(end);
     assert(json);
-    for (int i = 0; i < SAVE_TRIES; i++) {
+    bool tries = true;
+    for (int i = 0; tries; i++) {
         bool orphan = getppid() != keeper->job->supervisor;
-        if (!file_put(keeper->job->dir, exit_name, json, orphan)) {
+        if (!file_put(keeper->dir_fd, exit_name, json, orphan)) {
             break;
         }
-        (void)poll(NULL, 0, 1000);
+        int number = errno;
+        bool gone = number == ENOENT || number == ENOTDIR || number == ESTALE;
+        tries = !gone && i < SAVE_TRIES && !pause_to_save();
+        if (!tries) {
+            say_lost(keeper, strerror(number));
+        }
     }
     json_decref(json);
 }
@@ -569,7 +616,7 @@ static void keep_only(int fd)
 
 _Noreturn void keeper_run(const struct keeper_job *job)
 {
-    struct keeper keeper = {.job = job, .output = {.dir_fd = -1, .fd = -1}};
+    struct keeper keeper = {.job = job, .dir_fd = -1, .output = {.dir_fd = -1, .fd = -1}};
     struct keeper_exit end = {.outcome = OUTCOME_START_FAILED};
     struct error err;
     for (int i = 0; i < WATCH_COUNT; i++) {

@@ -6,7 +6,10 @@
  *   dir/lock       locked as long as the keeper lives; the kernel lets go when it dies
  *   dir/run.json   who the keeper is: {pid, start, boot}; there before the job begins
  *   dir/exit.json  how the attempt ended; put there in one step, after all its processes are gone
- * Signals: TERM asks it to cancel; QUIT says that the job used too much memory. */
+ * Signals: TERM asks it to cancel; QUIT says that the job used too much memory.
+ * When the exit cannot be written it tries again for ten minutes, and ends when TERM comes in that time; it
+ * ends at once when the directory was removed. A program that is not there, or is none, is the job's own
+ * fault: that is an exit with 127 or 126, as of a shell; other faults of a start are start-failed. */
 #ifndef ADAPTERS_NODE_KEEPER_H
 #define ADAPTERS_NODE_KEEPER_H
 
@@ -29,7 +32,7 @@ struct keeper_job {      /* borrowed; copied by the fork */
     const char *boot;
     char **argv, **envp;
     int64_t limit_ms, grace_ms, memory, output_cap;
-    struct rlimit files; /* the job's RLIMIT_NOFILE: the supervisor has raised its own */
+    struct rlimit files; /* the job's RLIMIT_NOFILE: the supervisor's own is high */
     pid_t
         supervisor; /* while it is the parent, it makes exits durable; after that the keeper does */
     int lock_fd;

@@ -154,6 +154,11 @@ static void adopt(struct server *server, struct work *work)
         keeper_gone(server, work);
         return;
     }
+    if (!known &&
+        server->ending) { /* it cannot be known any more: its job is found by other means */
+        release(work);
+        work->state = WORK_LOST;
+    }
     if (!known) {
         watch_lost(server); /* looks again */
         return;
@@ -317,9 +322,21 @@ void keeps_start(struct server *server, struct work *work)
 
 void keeps_cancel(struct server *server, struct work *work)
 {
-    (void)server;
-    if (work->keep && work->keep->pidfd >= 0) {
+    if (work->state == WORK_ENDED || work->cancelled) {
+        return;
+    }
+    server_record_take(server, work_record("cancel", work));
+    if (work->state == WORK_QUEUED) {
+        record_outcome(server, work, OUTCOME_CANCELLED, "");
+    } else if (work->keep && work->keep->pidfd >= 0) {
         (void)pidfd_send_signal(work->keep->pidfd, KEEPER_CANCEL, NULL, 0);
+    }
+}
+
+void keeps_cancel_all(struct server *server)
+{
+    for (size_t i = 0; i < server->works.count; i++) {
+        keeps_cancel(server, server->works.items[i]);
     }
 }
 

@@ -16,8 +16,9 @@ void keeps_recover(struct server *server);
 /* Forks the keeper of an attempt whose start is on disk. */
 void keeps_start(struct server *server, struct work *work);
 
-/* Tells the keeper, if it has one, to end its job. */
+/* Cancels the attempt unless that was done or it has ended: tells its keeper, if it has one. */
 void keeps_cancel(struct server *server, struct work *work);
+void keeps_cancel_all(struct server *server);
 
 /* Puts name in the attempt's directory, or all of it when name is NULL, out of the way and has it
  * removed by a process of its own. */

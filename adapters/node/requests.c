@@ -145,18 +145,8 @@ static void serve_find(const struct request *request)
 static void serve_cancel(const struct request *request)
 {
     struct work *work = work_of(request);
-    if (work && work->state != WORK_ENDED && !work->cancelled) {
-        bool waits = work->state == WORK_QUEUED;
-        server_record_take(request->server, work_record("cancel", work));
-        if (waits) {
-            struct keeper_exit end = {.outcome = OUTCOME_CANCELLED};
-            end.ended_ms = clock_wall_ms(request->server->clock);
-            json_t *record = work_record("end", work);
-            json_object_set_new(record, "exit", keeper_exit_to_json(&end));
-            server_record_take(request->server, record);
-        } else {
-            keeps_cancel(request->server, work);
-        }
+    if (work) {
+        keeps_cancel(request->server, work);
     }
     answer_take(request, json_object());
 }
@@ -245,13 +235,19 @@ void requests_serve(struct server *server, struct conn *conn, const json_t *json
 {
     struct request request = {.server = server, .conn = conn, .json = json};
     const char *op = json_string_value(json_object_get(json, "op"));
+    struct error err;
+    if (server->ending) { /* an answer would rest on a log that is no more */
+        error_set(&err, ERROR_UNAVAILABLE,
+                  "the directory of this member was removed: its jobs end");
+        refuse(&request, &err);
+        return;
+    }
     for (size_t i = 0; op && i < sizeof operations / sizeof operations[0]; i++) {
         if (strcmp(op, operations[i].op) == 0) {
             operations[i].serve(&request);
             return;
         }
     }
-    struct error err;
     error_set(&err, ERROR_INVALID, "there is no operation '%.40s'", op ? op : "");
     refuse(&request, &err);
 }

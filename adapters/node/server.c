@@ -218,6 +218,10 @@ static void idle_fired(void *arg)
 
 static void consider_rest(struct server *server)
 {
+    if (server->ending && server->hooks.may_rest(server)) {
+        uv_stop(&server->loop);
+        return;
+    }
     bool rest =
         server->conn_count == 0 && !server->starting_count && server->hooks.may_rest(server);
     if (rest && !server->idle_armed) {
@@ -233,7 +237,7 @@ static void consider_rest(struct server *server)
 static void end_turn(struct server *server)
 {
     do {
-        if (server->changed && server->greeted) {
+        if (server->changed && server->greeted && !server->ending) {
             works_schedule(&server->works, begin_start, server);
         }
         server->changed = false;

@@ -43,6 +43,7 @@ struct server {
     struct exitlog *log;
     bool greeted; /* the places are known: attempts may start */
     bool bye;     /* the broker has left: end as soon as there is nothing to do */
+    bool ending;  /* its directory was removed: nothing starts, it ends after its jobs */
     uv_pipe_t listener;
     uv_prepare_t prepare;
     uv_check_t check;

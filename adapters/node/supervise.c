@@ -5,9 +5,12 @@
  *   exits   the exit log (exitlog.h)       jobs/  one directory per attempt (keeper.h, output.h)
  *   trash/  being removed
  * It decides what starts when, and remembers; each running attempt has a keeper, which depends on nobody.
- * So the broker may die, and the supervisor may die, and the next one knows what ran and how it ended. */
+ * So the broker may die, and the supervisor may die, and the next one knows what ran and how it ended.
+ * TERM or INT: ends at once; running jobs go on, and the next one takes them over. When the directory is
+ * removed under it, home.h says what becomes of it and its jobs. */
 #include "adapters/node/supervise.h"
 
+#include "adapters/node/home.h"
 #include "adapters/node/keeps.h"
 #include "adapters/node/requests.h"
 #include "adapters/node/server.h"
@@ -27,7 +30,7 @@
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2, EXIT_TAKEN = 3, IDLE_MS = 60 * 1000, PRUNE_MS = 10 * 60 * 1000 };
-enum { OUTPUT_MIN = 64 };
+enum { OUTPUT_MIN = 64, JOB_FILES = 1024 };
 
 struct options {
     const char *dir;
@@ -162,7 +165,7 @@ static int open_all(struct server *server, const char *dir, struct error *err)
     return fd < 0 ? -1 : server_listen(server, fd, err);
 }
 
-static int serve(struct server *server, const char *dir, int ready)
+static int serve(struct server *server, const char *dir, int lock, int ready)
 {
     struct error err;
     struct pruning pruning = {.server = server};
@@ -173,8 +176,10 @@ static int serve(struct server *server, const char *dir, int ready)
     } else {
         pruning.timer = clock_timer(server->clock, prune_fired, &pruning);
         timer_start(pruning.timer, PRUNE_MS);
+        struct home *home = home_watch(server, lock);
         report_ready(ready, 0);
         (void)uv_run(&server->loop, UV_RUN_DEFAULT);
+        home_unwatch(home);
         timer_destroy(pruning.timer);
         status = EXIT_SUCCESS;
     }
@@ -183,11 +188,15 @@ static int serve(struct server *server, const char *dir, int ready)
     return status;
 }
 
-/* Two descriptors per running job. Jobs get the old limit: programs that use select() need a low one. */
-static void raise_files(struct rlimit *before)
+/* Two descriptors per running job. Jobs get the usual limit, not ours nor that of the broker, which has
+ * raised its own: programs that use select() need a low one. They may raise it to the hard one. */
+static void raise_files(struct rlimit *of_jobs)
 {
-    if (getrlimit(RLIMIT_NOFILE, before) == 0) {
-        struct rlimit most = {.rlim_cur = before->rlim_max, .rlim_max = before->rlim_max};
+    struct rlimit most;
+    if (getrlimit(RLIMIT_NOFILE, &most) == 0) {
+        *of_jobs = most;
+        of_jobs->rlim_cur = most.rlim_max < JOB_FILES ? most.rlim_max : JOB_FILES;
+        most.rlim_cur = most.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &most);
     }
 }
@@ -209,7 +218,7 @@ static int run(const struct options *options, const char *dir, int ready)
     server.hooks.request = requests_serve;
     server.hooks.start = keeps_start;
     server.hooks.may_rest = may_rest;
-    int status = serve(&server, dir, ready);
+    int status = serve(&server, dir, lock, ready);
     close(lock);
     return status;
 }

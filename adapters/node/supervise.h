@@ -3,7 +3,8 @@
 #define ADAPTERS_NODE_SUPERVISE_H
 
 /* Serves at DIR/sock until there is nothing to do; argv[0] is "supervise" or the program. Returns the exit
- * status: 0, also when it was told to end; 1: it could not begin; 2: wrong usage; 3: another one serves DIR.
+ * status: 0, also when it was told to end or its directory was removed; 1: it could not begin; 2: wrong
+ * usage; 3: another one serves DIR.
  *   --dir DIR        where everything is kept; made when it is not there
  *   --member NAME    shown in the list of processes, nothing else
  *   --idle TIME      without jobs and connections, ends after that (default 60s)

@@ -267,10 +267,18 @@ static int problem_to_error(const struct client *client, const json_t *problem, 
     return -1;
 }
 
-static int unreachable(const struct client *client, struct error *err)
+static int unreachable(const struct client *client, CURLcode code, struct error *err)
 {
-    return error_set(err, ERROR_UNAVAILABLE, "the broker at %.120s does not answer: %.200s",
-                     client_where(client), client->fault);
+    bool strange = code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
+                   code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_UNSUPPORTED_PROTOCOL;
+    error_set(err, ERROR_UNAVAILABLE, "the broker at %.120s does not answer: %.200s",
+              client_where(client), client->fault);
+    if (strange && strncmp(client->location.base, "http://", 7) == 0 && client_is_url(client)) {
+        (void)error_expect(err,
+                           "something listens there and does not speak HTTP: is it https://%s?",
+                           client->location.base + 7);
+    }
+    return -1;
 }
 
 /* What the whole answer says. */
@@ -359,9 +367,12 @@ int client_call(struct client *client, const struct call *call, json_t **out, st
     client->interrupted = code == CURLE_ABORTED_BY_CALLBACK;
     if (code != CURLE_OK) {
         client->status = 0;
-        return unreachable(client, err);
+        return unreachable(client, code, err);
     }
-    client->told = false;
+    if (client->told && !may_pass(client, code)) {
+        cli_say("the broker is back");
+        client->told = false;
+    }
     return understand(client, out, err);
 }
 

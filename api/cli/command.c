@@ -54,20 +54,24 @@ static const struct flag submit_flags[] = {
 static const struct flag run_flags[] = {
     {"job", 0, "FILE", false, "a job to begin with; flags and words change it"},
     {"key", 0, "KEY", false, "attach to the job with this key, or return its result"},
-    {"fresh", 0, NULL, false, "run again although a job with this key has succeeded"},
+    {"fresh", 0, NULL, false,
+     "run again although the newest job with this key has succeeded; it becomes the newest"},
     {"result", 0, "FILE", false, "write how it ended as JSON"},
     END_OF_FLAGS,
 };
 static const struct flag list_flags[] = {
-    {"state", 's', "STATE", false, "held queued active cancelling succeeded ...; live; final"},
+    {"state", 's', "STATE", false,
+     "as the list shows it: held queued placed dispatched running unknown cancelling succeeded "
+     "failed cancelled expired; or live, final, active"},
     {"owner", 0, "OWNER", false, "who submitted it"},
     {"team", 0, "TEAM", false, "its team"},
     {"class", 0, "CLASS", false, "its class"},
     {"name", 0, "NAME", false, "its name"},
     {"place", 0, "PLACE", false, "where its last attempt was put"},
-    {"since", 0, "TIME", false, "submitted since; RFC 3339, or 2h ago"},
-    {"until", 0, "TIME", false, "submitted before"},
-    {"limit", 'n', "N", false, "so many of the newest (100)"},
+    {"since", 0, "TIME", false,
+     "submitted since: 2h (before now), or RFC 3339, 2026-03-09T14:00:00Z"},
+    {"until", 0, "TIME", false, "submitted before: as --since"},
+    {"limit", 'n', "N", false, "show no more than the N newest; default 100"},
     END_OF_FLAGS,
 };
 static const struct flag logs_flags[] = {
@@ -105,8 +109,12 @@ const struct command command_table[] = {
      .run = command_run,
      .words = "[--] COMMAND...",
      .summary = "run a job: its output, its exit status",
-     .help = "Waits for the job, writes its output to standard output and what happens to standard "
-             "error, and returns its exit status. Ctrl-C cancels it, a second one leaves at once.",
+     .help =
+         "Waits for the job, writes its output to standard output and what happens to standard "
+         "error, and returns its exit status. Ctrl-C cancels it, a second one leaves at once; when "
+         "the terminal goes away (SIGHUP) the job runs on. What the job writes to standard output "
+         "and standard error is merged in order; it gets no standard input, and begins in a "
+         "fresh working directory.",
      .flags = run_flags,
      .client = true,
      .job_flags = true,
@@ -316,6 +324,7 @@ static int unknown(int argc, char **argv)
     }
     if (seconds[0] && !near) {
         cli_say("'%s' is half a command; it goes on with: %s", argv[0], seconds);
+        (void)cli_print_group(argv[0], stderr);
     } else if (near) {
         cli_say("no command '%s'; did you mean '%s'?", word, near);
     } else {
@@ -374,6 +383,10 @@ static int dispatch(struct cli *cli, int argc, char **argv)
         argv[0] += 2;
     }
     const struct command *command = command_find(argc, argv, &used);
+    bool asks = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    if (!command && asks && cli_print_group(argv[0], stdout)) {
+        return 0;
+    }
     return command ? run_command(cli, command, argc - used, argv + used) : unknown(argc, argv);
 }
 

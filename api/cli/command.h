@@ -37,4 +37,7 @@ void cli_print_man(FILE *out);
 void cli_print_help(FILE *out);
 void cli_print_command_help(const struct command *command, FILE *out);
 
+/* The commands whose first word this is, with what they do. Returns how many. */
+int cli_print_group(const char *word, FILE *out);
+
 #endif

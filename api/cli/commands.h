@@ -37,6 +37,15 @@ const char *json_text(const json_t *object, const char *name); /* "" when absent
 int64_t json_int(const json_t *object, const char *name);      /* 0 when absent */
 int64_t json_time(const json_t *object, const char *name);     /* wall ms; 0 when absent */
 
+/* "0 of 3 places can take it: " is what the lines around say anyway. */
+const char *why_without_count(const char *why);
+
+/* How long the last attempt ran, by its own times. Returns whether it ran and has ended. */
+bool job_took(const json_t *job, int64_t *ms);
+
+/* Whether this may be the id of a job, or the end of one. An empty word would name them all. */
+int id_check(const char *id, struct error *err);
+
 /* One line of compact JSON to standard output. */
 void print_json(const json_t *json);
 

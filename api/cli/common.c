@@ -2,6 +2,7 @@
 #include "api/cli/commands.h"
 
 #include "broker/core/alloc.h"
+#include "broker/core/id.h"
 #include "broker/core/units.h"
 
 #include <stdlib.h>
@@ -27,6 +28,34 @@ int64_t json_time(const json_t *object, const char *name)
     int64_t ms = 0;
     const char *text = json_text(object, name);
     return *text && instant_parse(text, NULL, &ms, &err) == 0 ? ms : 0;
+}
+
+const char *why_without_count(const char *why)
+{
+    const char *colon = strncmp(why, "0 of ", 5) == 0 ? strstr(why, ": ") : NULL;
+    return colon ? colon + 2 : why;
+}
+
+bool job_took(const json_t *job, int64_t *ms)
+{
+    const json_t *attempts = json_object_get(job, "attempts");
+    const json_t *last = json_array_get(attempts, json_array_size(attempts) - 1);
+    int64_t started = json_time(last, "started"), ended = json_time(last, "ended");
+    *ms = ended > started ? ended - started : 0;
+    return started > 0 && ended > 0;
+}
+
+int id_check(const char *id, struct error *err)
+{
+    size_t length = strlen(id);
+    if (length == 0) {
+        error_set(err, ERROR_INVALID, "an empty id");
+    } else if (length >= ID_SIZE || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") != length) {
+        error_set(err, ERROR_INVALID, "'%.60s' is not an id", id);
+    } else {
+        return 0;
+    }
+    return error_expect(err, "an id, or the last %d or more characters of one", ID_SUFFIX_MIN);
 }
 
 void print_json(const json_t *json)

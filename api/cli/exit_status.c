@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { REASON_HEAD_SIZE = 256 };
+
 static const char *text_of(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
@@ -75,6 +77,33 @@ void outcome_words(const json_t *job, char *out, size_t size)
             *c = *c == '-' ? ' ' : *c;
         }
     }
+}
+
+/* How the broker begins the reason of an outcome: "time-limit at hpc", "died of signal 11 at hpc". */
+static size_t reason_head(const json_t *job, int outcome, const char *reason)
+{
+    char head[REASON_HEAD_SIZE];
+    const char *place = text_of(job, "place");
+    if (outcome == OUTCOME_EXIT) {
+        (void)snprintf(head, sizeof head, "exit %d at %s", int_of(job, "exit_code"), place);
+    } else if (outcome == OUTCOME_SIGNAL) {
+        (void)snprintf(head, sizeof head, "died of signal %d at %s", int_of(job, "signal"), place);
+    } else {
+        (void)snprintf(head, sizeof head, "%s at %s", text_of(job, "outcome"), place);
+    }
+    size_t length = strlen(head);
+    return strncmp(reason, head, length) == 0 ? length : 0;
+}
+
+void reason_words(const json_t *job, char *out, size_t size)
+{
+    const char *reason = text_of(job, "reason");
+    int outcome = outcome_find(text_of(job, "outcome"));
+    size_t head = outcome > OUTCOME_NONE ? reason_head(job, outcome, reason) : 0;
+    bool said = outcome <= OUTCOME_NONE || (head && outcome == OUTCOME_TIME_LIMIT);
+    reason += head;
+    reason += head ? strspn(reason, ": ") : 0;
+    copy_text(out, size, said ? "" : reason);
 }
 
 void exit_status_print(FILE *out)

@@ -21,6 +21,9 @@ static void show(const struct cli *cli, const json_t *record)
 static int explain_id(struct cli *cli, struct client *client, const char *id, struct error *err)
 {
     json_t *record;
+    if (id_check(id, err) < 0) {
+        return -1;
+    }
     char *escaped = client_escape(id), *path = xasprintf("/v1/jobs/%s/explain", escaped);
     int result = client_get(client, path, &record, err);
     free(path);
@@ -58,7 +61,11 @@ static int explain_file(struct cli *cli, struct client *client, const struct arg
     {
         if (result == 0) {
             (void)fputs(i && !cli->json ? "\n" : "", stdout);
+            const char *path = args_get(args, "job");
             result = explain_spec(cli, client, job, err);
+            if (result < 0) {
+                job_locate(args, path ? path : "-", i, err);
+            }
         }
     }
     json_decref(jobs);

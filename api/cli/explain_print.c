@@ -68,7 +68,7 @@ static void print_state(const json_t *job, int64_t now_ms, FILE *out)
 {
     char state[UNITS_TEXT_SIZE], since[UNITS_TEXT_SIZE], wait[UNITS_TEXT_SIZE], words[WORDS_SIZE];
     int64_t submitted = json_time(job, "submitted"), started = json_time(job, "started");
-    int64_t finished = json_time(job, "finished"), attempt = json_int(job, "attempt");
+    int64_t finished = json_time(job, "finished"), attempt = json_int(job, "attempt"), took;
     struct strbuf line;
     strbuf_init(&line, ANSWER_MAX);
     copy_text(state, sizeof state, json_text(job, "state"));
@@ -80,8 +80,8 @@ static void print_state(const json_t *job, int64_t now_ms, FILE *out)
     if (finished) {
         outcome_words(job, words, sizeof words);
         strbuf_printf(&line, "%s%s", *words ? ", " : "", words);
-        if (started) {
-            strbuf_printf(&line, " after %s", span_words(started, finished, since));
+        if (job_took(job, &took)) {
+            strbuf_printf(&line, " after %s", duration_short(took, since));
         }
         strbuf_printf(&line, " (waited %s)",
                       span_words(submitted, started ? started : finished, wait));
@@ -89,7 +89,7 @@ static void print_state(const json_t *job, int64_t now_ms, FILE *out)
         time_words(started, now_ms, since, sizeof since);
         strbuf_printf(&line, ", since %s (waited %s)", since, span_words(submitted, started, wait));
     } else {
-        strbuf_printf(&line, ", waiting for %s", span_words(submitted, now_ms, wait));
+        strbuf_printf(&line, ", submitted %s ago", span_words(submitted, now_ms, wait));
     }
     char *text = strbuf_take(&line);
     print_wrapped(text, 2, TEXT_WIDTH, out);
@@ -215,9 +215,9 @@ static void print_earlier(const json_t *attempts, FILE *out)
 {
     for (size_t i = 0; i + 1 < json_array_size(attempts); i++) {
         const json_t *attempt = json_array_get(attempts, i);
-        char words[WORDS_SIZE], outcome[WORDS_SIZE / 4];
-        const char *reason = json_text(attempt, "reason");
+        char words[WORDS_SIZE], outcome[WORDS_SIZE / 4], reason[WORDS_SIZE / 2];
         outcome_words(attempt, outcome, sizeof outcome);
+        reason_words(attempt, reason, sizeof reason);
         (void)snprintf(words, sizeof words, "attempt %" PRId64 " at %s: %s%s%s",
                        json_int(attempt, "number"), json_text(attempt, "place"), outcome,
                        *reason ? ", " : "", reason);
@@ -230,9 +230,11 @@ static void print_reason(const json_t *job, const char *why, FILE *out)
 {
     char words[WORDS_SIZE];
     const char *reason = json_text(job, "reason");
-    outcome_words(job, words, sizeof words);
-    bool ended = json_object_get(job, "outcome") != NULL;
-    if (strcmp(reason, why) != 0 && !(ended && strncmp(reason, words, strlen(words)) == 0)) {
+    if (json_object_get(job, "outcome")) {
+        reason_words(job, words, sizeof words);
+        reason = words;
+    }
+    if (!strstr(why, reason)) {
         print_answer("Reason", reason, out);
     }
 }
@@ -252,26 +254,19 @@ static void print_placed(const json_t *record, const json_t *job, int64_t now_ms
     print_earlier(attempts, out);
 }
 
-/* The summary without what the line below it says anyway. */
-static const char *without_count(const char *summary)
-{
-    const char *colon = strncmp(summary, "0 of ", 5) == 0 ? strstr(summary, ": ") : NULL;
-    return colon ? colon + 2 : summary;
-}
-
 static void print_waiting(const json_t *record, const json_t *job, int64_t now_ms, FILE *out)
 {
     const json_t *decision = json_object_get(record, "decision");
     const char *chosen = json_text(decision, "chosen");
     char words[WORDS_SIZE];
     print_queued(record, job, now_ms, out);
-    print_answer("Reason", json_text(job, "reason"), out);
+    print_reason(job, json_text(decision, "summary"), out);
     if (*chosen) {
         (void)snprintf(words, sizeof words, "its turn; %s could take it now", chosen);
         print_answer("Waits for", words, out);
         print_answer("Why there", json_text(decision, "summary"), out);
     } else {
-        print_answer("Waits for", without_count(json_text(decision, "summary")), out);
+        print_answer("Waits for", why_without_count(json_text(decision, "summary")), out);
     }
     print_earlier(json_object_get(job, "attempts"), out);
 }
@@ -298,7 +293,7 @@ static void print_imagined(const json_t *record, FILE *out)
         (void)fputs(json_int(decision, "can_later") ? "WOULD WAIT\n"
                                                     : "WOULD WAIT: no place takes it\n",
                     out);
-        print_answer("Waits for", without_count(json_text(decision, "summary")), out);
+        print_answer("Waits for", why_without_count(json_text(decision, "summary")), out);
         return;
     }
     (void)fprintf(out, "WOULD GO to %s now", json_text(row, "place"));

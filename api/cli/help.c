@@ -5,11 +5,12 @@
 #include "api/cli/exit_status.h"
 #include "api/cli/job_flags.h"
 #include "api/cli/table.h"
+#include "broker/core/units.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { HELP_COLUMN = 28, NAME_SIZE_MAX = 64 };
+enum { HELP_COLUMN = 28, NAME_SIZE_MAX = 64, PAGES_MAX = 32 };
 
 static const char environment[] =
     "TIELINE_URL    the broker, as --url\n"
@@ -58,8 +59,8 @@ void cli_print_command_help(const struct command *command, FILE *out)
 {
     const struct flag *tables[ARGS_TABLES_MAX];
     size_t count = command_flags(command, tables);
-    (void)fprintf(out, "tieline %s %s%s%s\n", command->name, command->flags ? "[OPTIONS] " : "",
-                  command->words, "");
+    (void)fprintf(out, "tieline %s%s%s%s\n", command->name, command->flags ? " [OPTIONS]" : "",
+                  *command->words ? " " : "", command->words);
     (void)fprintf(out, "  %s\n", command->summary);
     if (command->help) {
         (void)fputs("  ", out);
@@ -68,6 +69,19 @@ void cli_print_command_help(const struct command *command, FILE *out)
     for (size_t i = 0; i < count; i++) {
         print_flags(tables[i], head_of(tables[i]), out);
     }
+}
+
+int cli_print_group(const char *word, FILE *out)
+{
+    size_t length = strlen(word);
+    int count = 0;
+    for (const struct command *command = command_table; command->name; command++) {
+        if (strncmp(command->name, word, length) == 0 && command->name[length] == ' ') {
+            print_line(command->name, command->summary, out);
+            count++;
+        }
+    }
+    return count;
 }
 
 void cli_print_help(FILE *out)
@@ -115,9 +129,9 @@ void cli_print_markdown(FILE *out)
 {
     (void)fputs("# Command line\n\nPrinted by `tieline docs cli`.\n", out);
     for (const struct command *command = command_table; command->name; command++) {
-        (void)fprintf(out, "\n## tieline %s\n\n    tieline %s %s\n\n%c%s.", command->name,
-                      command->name, command->words, command->summary[0] - 'a' + 'A',
-                      command->summary + 1);
+        (void)fprintf(out, "\n## tieline %s\n\n    tieline %s%s%s\n\n%c%s.", command->name,
+                      command->name, *command->words ? " " : "", command->words,
+                      command->summary[0] - 'a' + 'A', command->summary + 1);
         (void)fprintf(out, "%s%s%s\n", command->help ? " " : "", command->help ? command->help : "",
                       command->job_flags ? " It also takes the options of a job, see below." : "");
         if (command->flags) {
@@ -131,7 +145,9 @@ void cli_print_markdown(FILE *out)
     markdown_flags(job_flags(), out);
     (void)fputs("\n## Where the broker is\n\nWithout `--url` and `TIELINE_URL`: the socket "
                 "`tieline.sock` in the state directory, else the configured address with the "
-                "token file there.\n",
+                "token file there. An option counts for more than the environment: with `--url`, "
+                "`--config` or `--state-dir` neither `TIELINE_URL` nor `TIELINE_STATE` is looked "
+                "at.\n",
                 out);
     markdown_flags(client_flags, out);
     (void)fputs("\n## Every command\n", out);
@@ -140,7 +156,9 @@ void cli_print_markdown(FILE *out)
     exit_status_print(out);
     (void)fputs(
         "\nOther commands: 0; 1 when it failed; 2 for a command line that is not understood. "
-        "`submit` says 125 and 126 as above, `explain` 126 for a job that would be refused.\n",
+        "`submit` says 125 and 126 as above, and 1 when some of several jobs were taken and others not "
+        "(standard error says how many and why); `explain` says 126 for a job that would be "
+        "refused.\n",
         out);
 }
 
@@ -235,6 +253,9 @@ int command_help(struct cli *cli, const struct args *args)
     }
     const struct command *command =
         command_find((int)args->word_count, (char **)args->words, &used);
+    if (!command && args->word_count == 1 && cli_print_group(args->words[0], stdout)) {
+        return 0;
+    }
     if (!command) {
         cli_say("no command '%s'; tieline help lists them", args->words[0]);
         return EXIT_USAGE;
@@ -259,8 +280,13 @@ static const struct cli_page own_pages[] = {
 int command_docs(struct cli *cli, const struct args *args)
 {
     const struct cli_page *const tables[] = {cli->parts->pages, own_pages};
+    const char *names[PAGES_MAX];
+    size_t count = 0;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         for (const struct cli_page *page = tables[i]; page->name; page++) {
+            if (count < PAGES_MAX) {
+                names[count++] = page->name;
+            }
             if (args->word_count == 0) {
                 (void)printf("%-15s %s\n", page->name, page->summary);
             } else if (strcmp(page->name, args->words[0]) == 0) {
@@ -272,6 +298,11 @@ int command_docs(struct cli *cli, const struct args *args)
     if (args->word_count == 0) {
         return 0;
     }
-    cli_say("no page '%s'; tieline docs lists them", args->words[0]);
+    const char *near = nearest_word(args->words[0], names, count);
+    if (near) {
+        cli_say("no page '%s'; did you mean '%s'?", args->words[0], near);
+    } else {
+        cli_say("no page '%s'; tieline docs lists them", args->words[0]);
+    }
     return EXIT_USAGE;
 }

@@ -166,6 +166,10 @@ static bool is_first(const struct args *args, size_t at)
 
 int job_flags_apply(const struct args *args, json_t *job, struct error *err)
 {
+    if (args_has(args, "run") && args->after < args->word_count) {
+        error_set(err, ERROR_INVALID, "--run and a command: both say what is run");
+        return error_expect(err, "--run TEXT for a shell, or -- COMMAND without one");
+    }
     for (size_t i = 0; i < args->given_count; i++) {
         const struct arg *arg = &args->given[i];
         if (arg->flag < flags || arg->flag >= flags + flag_count) {
@@ -282,6 +286,121 @@ int jobs_read_file(const struct args *args, const char *path, json_t *jobs, stru
         }
     }
     return 0;
+}
+
+/* ------------------------------------------------------------------------------------- where it stands */
+
+/* The flag that set what the pointer names; its name takes the pointer's place. */
+static bool locate_flag(const struct args *args, struct error *err)
+{
+    for (size_t i = 0; i < args->given_count; i++) {
+        const struct flag *flag = args->given[i].flag;
+        if (flag < flags || flag >= flags + flag_count) {
+            continue;
+        }
+        const struct job_flag *target = &targets[flag - flags];
+        char *at = xasprintf("%s%s/%s", target->section ? "/" : "",
+                             target->section ? target->section : "", target->key->name);
+        size_t length = strlen(at);
+        bool fits = strncmp(err->pointer, at, length) == 0 &&
+                    (!err->pointer[length] || err->pointer[length] == '/');
+        free(at);
+        if (fits) {
+            (void)snprintf(err->pointer, sizeof err->pointer, "--%s", flag->name);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The deepest value on the way of a pointer; a key that is too much stands where its map does. */
+static const struct value *value_at(const struct value *value, const char *pointer)
+{
+    while (*pointer == '/') {
+        size_t length = strcspn(pointer + 1, "/"), index = 0;
+        char *name = xstrndup(pointer + 1, length);
+        const struct value *next = NULL;
+        struct error err;
+        int64_t number;
+        if (value->kind == VALUE_MAP) {
+            next = value_get(value, name);
+        } else if (value->kind == VALUE_LIST &&
+                   integer_parse(name, 0, VALUE_NODES_MAX, &number, &err) == 0) {
+            index = (size_t)number;
+            next = index < value->count ? value->items[index] : NULL;
+        }
+        free(name);
+        if (!next) {
+            break;
+        }
+        value = next;
+        pointer += 1 + length;
+    }
+    return value;
+}
+
+/* The line of the index-th job of an NDJSON text; 0: it has fewer, *count of them. */
+static int line_of_job(const char *text, size_t index, size_t *count)
+{
+    *count = 0;
+    for (int number = 1; *text; number++) {
+        size_t length = strcspn(text, "\n");
+        if (*text == '{' && (*count)++ == index) {
+            return number;
+        }
+        text += length + (text[length] == '\n');
+    }
+    return 0;
+}
+
+/* Looks for the index-th job in one file. Returns 0 when it has that many, and how many it has in *count. */
+static int locate_in_file(const char *path, size_t index, struct error *err, size_t *count)
+{
+    struct value *value = NULL;
+    struct error ignored;
+    char *text;
+    size_t length;
+    *count = 0;
+    if (strcmp(path, "-") == 0 || config_file_read(path, &text, &length, &ignored) < 0) {
+        return 0; /* it cannot be read twice: the pointer must do */
+    }
+    const struct value *at = NULL;
+    int line = 0;
+    if (is_lines(text)) {
+        line = line_of_job(text, index, count);
+    } else if (config_job_parse(text, length, path, &value, &ignored) == 0) {
+        bool list = value->kind == VALUE_LIST;
+        *count = list ? value->count : 1;
+        at = index < *count ? list ? value->items[index] : value : NULL;
+    }
+    if (at) {
+        at = value_at(at, err->pointer);
+        line = at->line;
+    }
+    if (line > 0) {
+        copy_text(err->file, sizeof err->file, path);
+        err->line = line;
+        err->column = at ? at->column : 1;
+    }
+    free(text);
+    value_destroy(value);
+    return line > 0 ? 0 : -1;
+}
+
+void job_locate(const struct args *args, const char *path, size_t index, struct error *err)
+{
+    size_t count;
+    if (!err->pointer[0] || locate_flag(args, err)) {
+        return;
+    }
+    if (path) {
+        (void)locate_in_file(path, index, err, &count);
+        return;
+    }
+    for (size_t i = 0; i < args->after && locate_in_file(args->words[i], index, err, &count) < 0;
+         i++) {
+        index -= count;
+    }
 }
 
 int jobs_read(const struct args *args, json_t **out, struct error *err)

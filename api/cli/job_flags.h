@@ -22,4 +22,8 @@ int jobs_read_file(const struct args *args, const char *path, json_t *jobs, stru
 /* JSON text as the broker wants it; the caller frees. */
 char *job_text(const json_t *json);
 
+/* Says in err where that stands what err->pointer of the index-th job names: "--cpus" as its pointer, or
+ * file and line. path NULL: the jobs are those of jobs_read(). What cannot be found stays as it is. */
+void job_locate(const struct args *args, const char *path, size_t index, struct error *err);
+
 #endif

@@ -18,6 +18,24 @@ enum { LIST_STANDARD = 100, WORDS_SIZE = 256, PATH_MAX_BYTES = 8192 };
 static const char *const filters[] = {"state", "owner", "team",  "class",
                                       "name",  "place", "since", "until"};
 
+/* States of the list that are all "active" to the broker: here the word that is shown is what counts. */
+static bool is_shown_state(const char *state)
+{
+    static const char *const words[] = {"placed", "dispatched", "running", "unknown"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(state, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_wanted(const struct args *args, const json_t *job)
+{
+    const char *state = args_get(args, "state");
+    return !state || !is_shown_state(state) || strcmp(json_text(job, "state"), state) == 0;
+}
+
 static char *page_path(const struct args *args, const char *cursor, int64_t limit)
 {
     struct strbuf path;
@@ -27,7 +45,8 @@ static char *page_path(const struct args *args, const char *cursor, int64_t limi
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         const char *value = args_get(args, filters[i]);
         if (value) {
-            char *escaped = client_escape(value);
+            bool shown = strcmp(filters[i], "state") == 0 && is_shown_state(value);
+            char *escaped = client_escape(shown ? "active" : value);
             strbuf_printf(&path, "&%s=%s", filters[i], escaped);
             free(escaped);
         }
@@ -42,19 +61,13 @@ static char *page_path(const struct args *args, const char *cursor, int64_t limi
 static void why_words(const json_t *job, char *out, size_t size)
 {
     if (json_is_true(json_object_get(job, "final"))) {
-        char outcome[WORDS_SIZE];
-        const char *reason = json_text(job, "reason");
+        char outcome[WORDS_SIZE], reason[WORDS_SIZE];
         outcome_words(job, outcome, sizeof outcome);
-        bool repeats = strncmp(reason, outcome, strlen(outcome)) == 0; /* "exit 2 at hpc" */
-        if (!*reason || strcmp(json_text(job, "state"), "succeeded") == 0) {
-            copy_text(out, size, outcome);
-        } else {
-            (void)snprintf(out, size, "%s%s%s", repeats ? "" : outcome, repeats ? "" : ": ",
-                           reason);
-        }
+        reason_words(job, reason, sizeof reason);
+        (void)snprintf(out, size, "%s%s%s", outcome, *outcome && *reason ? ": " : "", reason);
     } else {
-        copy_text(out, size,
-                  *json_text(job, "why") ? json_text(job, "why") : json_text(job, "reason"));
+        const char *why = json_text(job, "why");
+        copy_text(out, size, *why ? why_without_count(why) : json_text(job, "reason"));
     }
 }
 
@@ -96,13 +109,16 @@ static int read_pages(struct client *client, const struct args *args, int64_t li
         json_t *job;
         json_array_foreach(json_object_get(page, "jobs"), i, job)
         {
+            if (limit == 0 || !is_wanted(args, job)) {
+                continue;
+            }
+            limit--;
             if (json) {
                 print_json(job);
             } else {
                 add_row(table, job, now_ms);
             }
         }
-        limit -= (int64_t)json_array_size(json_object_get(page, "jobs"));
         const char *next = json_string_value(json_object_get(page, "next_cursor"));
         more = next != NULL;
         cursor = xstrdup(next);
@@ -128,7 +144,8 @@ int command_list(struct cli *cli, const struct args *args)
     table_init(&table, heads);
     int more = read_pages(client, args, limit, cli->json, &table, clock_wall_ms(cli->clock), &err);
     if (!cli->json && (more >= 0 || table.count)) {
-        table_print(&table, 0, terminal_width(stdout), stdout);
+        size_t width = terminal_width(stdout);
+        table_print(&table, 0, width ? width : TEXT_WIDTH, stdout);
     }
     client_close(client);
     if (more > 0 && !text) {
@@ -190,9 +207,13 @@ static void print_job(const json_t *job, int64_t now_ms)
     for (i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         print_field(fields[i], json_text(job, fields[i]));
     }
+    int64_t took;
     if (json_object_get(job, "outcome")) {
         outcome_words(job, words, sizeof words);
         print_field("outcome", words);
+    }
+    if (job_took(job, &took)) {
+        print_field("ran for", duration_short(took, words));
     }
     print_times(job, times, now_ms);
     json_array_foreach(json_object_get(job, "attempts"), i, attempt)
@@ -217,7 +238,7 @@ int command_show(struct cli *cli, const struct args *args)
     for (size_t i = 0; i < args->word_count; i++) {
         char *id = client_escape(args->words[i]), *path = xasprintf("/v1/jobs/%s", id);
         json_t *job = NULL;
-        if (client_get(client, path, &job, &err) < 0) {
+        if (id_check(args->words[i], &err) < 0 || client_get(client, path, &job, &err) < 0) {
             status = cli_fail(&err);
         } else if (cli->json) {
             print_json(job);

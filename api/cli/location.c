@@ -1,5 +1,6 @@
 #include "api/cli/location.h"
 
+#include "api/cli/client.h"
 #include "broker/core/alloc.h"
 #include "broker/core/cluster.h"
 #include "broker/core/limits.h"
@@ -44,17 +45,22 @@ const char *config_path_find(const struct args *args)
     return access(DEFAULT_CONFIG, R_OK) == 0 ? DEFAULT_CONFIG : NULL;
 }
 
-/* --state-dir; of commands that are no clients also --state, which means a job's elsewhere. */
+/* --state-dir; of commands that are no clients also --state, which means a job's elsewhere. A client that
+ * is told a configuration means the broker of that one, whatever the environment says. */
 static const char *state_asked(const struct args *args)
 {
     const char *env = getenv("TIELINE_STATE");
+    bool is_client = false, has_config = args_has(args, "config");
+    for (size_t i = 0; i < args->table_count; i++) {
+        is_client = is_client || args->tables[i] == client_flags;
+    }
     for (size_t i = 0; i < args->given_count; i++) {
         const struct flag *flag = args->given[i].flag;
         if (flag->takes && strcmp(flag->takes, "DIR") == 0) {
             return args->given[i].value;
         }
     }
-    return env && *env ? env : NULL;
+    return env && *env && !(is_client && has_config) ? env : NULL;
 }
 
 int federation_find(struct cli *cli, const struct args *args, struct federation **out,
@@ -202,8 +208,8 @@ int location_find(struct cli *cli, const struct args *args, struct location *out
     const char *url = args_get(args, "url");
     const char *token = getenv("TIELINE_TOKEN");
     *out = (struct location){.base = NULL};
-    if (!url || !*url) {
-        url = getenv("TIELINE_URL");
+    if ((!url || !*url) && !args_has(args, "config") && !args_has(args, "state-dir")) {
+        url = getenv("TIELINE_URL"); /* what was said on the line counts for more */
     }
     int result = url && *url ? set_url(out, url, err) : find_here(cli, args, out, err);
     if (token && *token) {

@@ -20,9 +20,8 @@ static int tail_open(struct cli *cli, const struct args *args, const char *id, i
     memset(out, 0, sizeof *out);
     out->cli = cli;
     out->attempt = 1;
-    if (strlen(id) >= ID_SIZE || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(id)) {
-        error_set(err, ERROR_INVALID, "'%.60s' is no id", id);
-        return error_expect(err, "an id, or the last %d or more characters of one", ID_SUFFIX_MIN);
+    if (id_check(id, err) < 0) {
+        return -1;
     }
     copy_text(out->id, sizeof out->id, id);
     return client_open(cli, args, patience_ms, &out->client, err);
@@ -76,13 +75,17 @@ int command_logs(struct cli *cli, const struct args *args)
 
 static void print_end(const struct cli *cli, const json_t *job)
 {
-    char words[WORDS_SIZE];
+    char words[WORDS_SIZE], took[UNITS_TEXT_SIZE];
+    int64_t ms;
     if (cli->json) {
         print_json(job);
         return;
     }
     outcome_words(job, words, sizeof words);
-    (void)printf("%s %s %s\n", json_text(job, "id"), json_text(job, "state"), words);
+    bool ran = job_took(job, &ms);
+    (void)printf("%s %s%s%s%s%s\n", json_text(job, "id"), json_text(job, "state"),
+                 *words ? " " : "", words, ran ? " after " : "",
+                 ran ? duration_short(ms, took) : "");
     (void)fflush(stdout);
 }
 
@@ -124,7 +127,7 @@ int command_cancel(struct cli *cli, const struct args *args)
         char *id = client_escape(args->words[i]), *path = xasprintf("/v1/jobs/%s", id);
         json_t *job = NULL;
         const struct call call = {.method = "DELETE", .path = path, .repeat = true};
-        if (client_call(client, &call, &job, &err) < 0) {
+        if (id_check(args->words[i], &err) < 0 || client_call(client, &call, &job, &err) < 0) {
             status = cli_fail(&err);
         } else if (cli->json) {
             print_json(job);

@@ -1,8 +1,8 @@
 /* run.c - `tieline run`: one call, the job's output, and its exit status.
  *
- * The key decides what is run: a job with that key that waits or runs is attached to; one that succeeded
- * gives its result again (--fresh: it does not); after any other end the next key, KEY.2, KEY.3 and so
- * on, is tried. What is said goes to standard error; standard output is the job's alone. */
+ * The key decides what is run: KEY, KEY.2, KEY.3 and so on are a chain, and its newest job counts. One that
+ * waits or runs is attached to; one that succeeded gives its result again (--fresh: it does not); after any
+ * other end the next key is tried. What is said goes to standard error; standard output is the job's alone. */
 #include "api/cli/commands.h"
 #include "api/cli/exit_status.h"
 #include "api/cli/tail.h"
@@ -12,6 +12,7 @@
 
 #include "broker/core/alloc.h"
 #include "broker/core/job.h"
+#include "broker/core/limits.h"
 #include "broker/core/units.h"
 
 #include <ctype.h>
@@ -20,7 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS_TRIED_MAX = 1000, LEAVE_MS = 7 * 1000, LEAVE_STEP_MS = 2 * 1000, WORDS_SIZE = 256 };
+enum {
+    KEYS_TRIED_MAX = 1000,
+    LEAVE_MS = 7 * 1000,
+    LEAVE_STEP_MS = 2 * 1000,
+    WORDS_SIZE = 256,
+    KEY_BASE_MAX = 240
+};
 
 struct run {
     struct cli *cli;
@@ -28,8 +35,9 @@ struct run {
     struct tail tail;
     json_t *job; /* to be submitted */
     char key[256];
-    bool sent;     /* a submit may have reached the broker */
-    bool was_done; /* the result is an earlier job's */
+    bool was_final; /* the job of the key was over already */
+    bool sent;      /* a submit may have reached the broker */
+    bool was_done;  /* the result is an earlier job's */
     struct error err;
 };
 
@@ -45,7 +53,7 @@ static int submit_under(struct run *run, const char *base, int number)
     bool existing;
     json_t *job;
     if (number > 1) {
-        (void)snprintf(run->key, sizeof run->key, "%.240s.%d", base, number);
+        (void)snprintf(run->key, sizeof run->key, "%.*s.%d", (int)KEY_BASE_MAX, base, number);
     } else {
         copy_text(run->key, sizeof run->key, base);
     }
@@ -56,7 +64,9 @@ static int submit_under(struct run *run, const char *base, int number)
     json_decref(tail->job);
     tail->job = job;
     copy_text(tail->id, sizeof tail->id, json_text(job, "id"));
-    if (existing && json_is_true(json_object_get(job, "final"))) {
+    run->was_final = existing && json_is_true(json_object_get(job, "final"));
+    run->was_done = false;
+    if (run->was_final) {
         run->was_done = has_state(job, JOB_SUCCEEDED) && !args_has(run->args, "fresh");
         return run->was_done ? 0 : 1;
     }
@@ -66,16 +76,85 @@ static int submit_under(struct run *run, const char *base, int number)
     return 0;
 }
 
+/* Which job of the chain has this key: 1 for base, 7 for "base.7", 0 for none. */
+static int number_in_chain(const char *base, const char *key)
+{
+    struct error err;
+    int64_t number;
+    size_t length = strlen(base) < KEY_BASE_MAX ? strlen(base) : KEY_BASE_MAX;
+    if (strcmp(key, base) == 0) {
+        return 1;
+    }
+    if (strncmp(key, base, length) != 0 || key[length] != '.' ||
+        integer_parse(key + length + 1, 2, KEYS_TRIED_MAX, &number, &err) < 0) {
+        return 0;
+    }
+    return (int)number;
+}
+
+/* The newest job of the chain on one page of the list, newest first; *cursor becomes the next page's. */
+static int newest_on_page(struct run *run, const char *base, const char *query, char **cursor)
+{
+    json_t *page, *job;
+    size_t i;
+    int number = 0;
+    char *path =
+        xasprintf("/v1/jobs?%s%s%s", query, *cursor ? "&cursor=" : "", *cursor ? *cursor : "");
+    int result = client_get(run->tail.client, path, &page, &run->err);
+    free(path);
+    free(*cursor);
+    *cursor = NULL;
+    if (result < 0) {
+        return -1;
+    }
+    json_array_foreach(json_object_get(page, "jobs"), i, job)
+    {
+        if (number == 0) {
+            number = number_in_chain(base, json_text(job, "key"));
+        }
+    }
+    *cursor = xstrdup(json_string_value(json_object_get(page, "next_cursor")));
+    json_decref(page);
+    return number;
+}
+
+/* The number of the newest job of the chain; all of them have the body, and so the name, of the first. */
+static int newest_of_chain(struct run *run, const char *base)
+{
+    const json_t *first = run->tail.job;
+    char *name = client_escape(json_text(first, "name"));
+    char *owner = client_escape(json_text(first, "owner"));
+    char *since = client_escape(json_text(first, "submitted"));
+    char *query =
+        xasprintf("limit=%d&name=%s&owner=%s&since=%s", (int)LIMIT_LIST_ROWS, name, owner, since);
+    char *cursor = NULL;
+    int number;
+    do {
+        number = newest_on_page(run, base, query, &cursor);
+    } while (number == 0 && cursor);
+    free(cursor);
+    free(query);
+    free(since);
+    free(owner);
+    free(name);
+    return number == 0 ? 1 : number;
+}
+
 static int submit(struct run *run)
 {
     char random[KEY_RANDOM_SIZE];
-    const char *key = args_get(run->args, "key");
+    const char *key = args_get(run->args, "key"), *base = key ? key : random;
     key_random(run->cli, random);
-    for (int number = 1; number <= KEYS_TRIED_MAX; number++) {
-        int result = submit_under(run, key ? key : random, number);
-        if (result <= 0) {
-            return result;
-        }
+    int number = 1, result = submit_under(run, base, number);
+    if (key && result >= 0 && run->was_final) {
+        number = newest_of_chain(run, base);
+        result = number > 1 ? submit_under(run, base, number) : number < 0 ? -1 : result;
+    }
+    while (result > 0 && number < KEYS_TRIED_MAX) {
+        result = submit_under(run, base, ++number);
+    }
+    if (result <= 0) {
+        return result;
     }
     return error_set(&run->err, ERROR_CONFLICT, "%d jobs with this key have ended already",
                      (int)KEYS_TRIED_MAX);
@@ -91,26 +170,27 @@ static void say_id(const struct run *run)
                 tail->id, duration_short(age > 0 ? age : 0, text));
     } else {
         bool url = client_is_url(tail->client);
-        cli_say("%s%s%s", tail->id, url ? "  " : "", url ? client_where(tail->client) : "");
+        cli_say("submitted %s%s%s", tail->id, url ? "  " : "",
+                url ? client_where(tail->client) : "");
     }
 }
 
 static void say_end(const struct run *run)
 {
     const json_t *job = run->tail.job;
-    char words[WORDS_SIZE], state[32], time[UNITS_TEXT_SIZE];
-    const char *place = json_text(job, "place"), *reason = json_text(job, "reason");
-    int64_t took = json_time(job, "finished") - json_time(job, "started");
-    bool ran = json_time(job, "started") > 0;
+    char words[WORDS_SIZE], more[WORDS_SIZE * 2], state[32], time[UNITS_TEXT_SIZE];
+    const char *place = json_text(job, "place");
+    int64_t took;
+    bool ran = job_took(job, &took);
     outcome_words(job, words, sizeof words);
+    reason_words(job, more, sizeof more);
     copy_text(state, sizeof state, json_text(job, "state"));
     for (char *c = state; *c; c++) {
         *c = (char)toupper((unsigned char)*c);
     }
-    bool repeats = strncmp(reason, words, strlen(words)) == 0; /* "exit 2 at hpc" */
-    cli_say("%s: %s%s%s%s%s%s%s", state, words, ran ? " after " : "",
-            ran ? duration_short(took > 0 ? took : 0, time) : "", *place ? " at " : "", place,
-            *reason && !repeats ? "; " : "", *reason && !repeats ? reason : "");
+    cli_say("%s%s%s%s%s%s%s%s%s", state, *words ? ": " : "", words, ran ? " after " : "",
+            ran ? duration_short(took, time) : "", *place ? " at " : "", place, *more ? "; " : "",
+            more);
 }
 
 /* ------------------------------------------------------------------------------------------ interrupt */
@@ -219,6 +299,8 @@ static int write_result(const struct run *run, int status)
 static int fail(struct run *run)
 {
     int status = exit_status_of_error(&run->err, client_status(run->tail.client));
+    job_locate(run->args, args_has(run->args, "job") ? args_get(run->args, "job") : "-", 0,
+               &run->err);
     (void)cli_fail(&run->err);
     if (run->tail.id[0]) {
         cli_say("the job may still run; go on with: tieline logs -f %s", run->tail.id);

@@ -11,8 +11,10 @@
 #include "broker/core/units.h"
 #include "broker/net/http.h"
 #include "config/config.h"
+#include "policy/expect.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -36,7 +38,7 @@ struct serving {
 };
 
 static struct clock
-    *log_clock; /* of the lines below; log functions have no argument of their own */
+    *log_clock; /* of the functions below that are called without an argument of ours */
 
 static void log_line(const char *level, const char *text)
 {
@@ -59,6 +61,57 @@ static void log_error(const struct error *err)
                            err->expected[0] ? "; " : "", err->expected);
     log_line("error", text);
     free(text);
+}
+
+/* ------------------------------------------------------------------------------------- expectations */
+
+struct unmet { /* the first line of `expect` that does not hold */
+    struct error *err;
+    bool found;
+};
+
+static void unmet_cb(void *arg, const struct expectation *expectation, const struct error *err)
+{
+    struct unmet *unmet = arg;
+    (void)expectation;
+    if (!unmet->found) {
+        unmet->found = true;
+        *unmet->err = *err;
+    }
+}
+
+/* Whether a policy passes its own tests. If not, err names the first that fails. */
+static int run_expectations(const struct rules *rules, const char *file,
+                            const struct federation *federation, struct error *err)
+{
+    struct error first;
+    struct unmet unmet = {.err = &first};
+    int failed = expect_run(rules, federation, clock_wall_ms(log_clock), unmet_cb, &unmet);
+    if (!failed) {
+        return 0;
+    }
+    error_set(err, ERROR_INVALID, "an expectation fails: %.300s", first.text);
+    err->line = first.line;
+    err->column = 1;
+    copy_text(err->file, sizeof err->file, file);
+    return error_expect(err, "all lines of `expect` to hold (%d %s not): tieline policy check",
+                        failed, failed == 1 ? "does" : "do");
+}
+
+/* What a reload wants of a policy: that it can be read, and that it passes its own tests. */
+static int parse_and_try(const char *text, const char *file, const struct federation *federation,
+                         struct rules **out, struct error *err)
+{
+    struct rules *rules;
+    if (config_rules_parse(text, file, federation, &rules, err) < 0) {
+        return -1;
+    }
+    if (run_expectations(rules, file, federation, err) < 0) {
+        rules_destroy(rules);
+        return -1;
+    }
+    *out = rules;
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------- signals */
@@ -161,6 +214,8 @@ static int load(struct serving *serving, const struct args *args, struct error *
         free(federation->server.listen);
         federation->server.listen = xstrdup(listen);
     }
+    const struct passwd *own = getpwuid(geteuid());
+    federation->own_user = own ? xstrdup(own->pw_name) : xasprintf("%ld", (long)geteuid());
     if (make_state_dir(federation->state_dir, err) < 0) {
         return -1;
     }
@@ -169,7 +224,16 @@ static int load(struct serving *serving, const struct args *args, struct error *
         free(federation->state_dir);
         federation->state_dir = dir ? dir : xstrdup(".");
     }
-    return config_rules_load(federation->policy_file, federation, &serving->rules, err);
+    if (config_rules_load(federation->policy_file, federation, &serving->rules, err) < 0) {
+        return -1;
+    }
+    struct error unmet;
+    const char *file = federation->policy_file ? federation->policy_file : "builtin";
+    if (run_expectations(serving->rules, file, federation, &unmet) < 0) {
+        log_line("warn", "the policy fails a test of its own; a reload would refuse it");
+        log_error(&unmet);
+    }
+    return 0;
 }
 
 /* Supervisors are started from the program as it is now, also when PATH changes later. */
@@ -203,7 +267,7 @@ static int make_broker(struct serving *serving, const struct args *args, struct 
                         .state_dir = serving->federation->state_dir,
                         .program = serving->program,
                         .log = log_cluster},
-        .rules_parse = config_rules_parse,
+        .rules_parse = parse_and_try,
         .rules_destroy = rules_destroy,
         .log = log_line,
         .accept_world = args_has(args, "accept-world"),

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HTTP_CREATED = 201 };
+enum { HTTP_CREATED = 201, STATUS_PARTLY = 1 };
 
 void key_random(struct cli *cli, char out[KEY_RANDOM_SIZE])
 {
@@ -44,13 +44,15 @@ static void print_id(const struct cli *cli, const json_t *job)
     }
 }
 
-static int submit_single(struct cli *cli, struct client *client, const json_t *job, const char *key)
+static int submit_single(struct cli *cli, const struct args *args, struct client *client,
+                         const json_t *job, const char *key)
 {
     struct error err;
     json_t *answer;
     bool existing;
     if (post_job(client, job, key, &answer, &existing, &err) < 0) {
         int status = exit_status_of_error(&err, client_status(client));
+        job_locate(args, NULL, 0, &err);
         (void)cli_fail(&err);
         return status;
     }
@@ -63,19 +65,25 @@ static int submit_single(struct cli *cli, struct client *client, const json_t *j
 }
 
 /* The problem of one job of many. */
-static void say_problem(size_t index, const json_t *problem)
+static void say_problem(const struct args *args, size_t index, const json_t *problem)
 {
-    const char *expected = json_text(problem, "expected"), *pointer = json_text(problem, "pointer");
-    cli_say("job %zu: %s%s%s%s%s", index + 1, pointer, *pointer ? ": " : "",
-            json_text(problem, "detail"), *expected ? "; " : "", expected);
+    char place[ERROR_PATH_MAX + 32];
+    struct error err;
+    error_set(&err, ERROR_INVALID, "%s", json_text(problem, "detail"));
+    copy_text(err.pointer, sizeof err.pointer, json_text(problem, "pointer"));
+    job_locate(args, NULL, index, &err);
+    const char *expected = json_text(problem, "expected");
+    cli_say("job %zu: %s%s%s%s", index + 1, cli_place(&err, place, sizeof place), err.text,
+            *expected ? "; " : "", expected);
 }
 
-static int submit_many(struct cli *cli, struct client *client, const json_t *jobs, const char *key)
+static int submit_many(struct cli *cli, const struct args *args, struct client *client,
+                       const json_t *jobs, const char *key)
 {
     struct error err;
     json_t *answer, *result;
     char *text = job_text(jobs);
-    size_t i;
+    size_t i, taken = 0;
     const struct call call = {
         .method = "POST", .path = "/v1/jobs", .body = text, .key = key, .repeat = true};
     int status = client_call(client, &call, &answer, &err);
@@ -89,11 +97,16 @@ static int submit_many(struct cli *cli, struct client *client, const json_t *job
     {
         json_t *problem = json_object_get(result, "problem");
         if (problem) {
-            say_problem(i, problem);
+            say_problem(args, i, problem);
             status = STATUS_REFUSED;
         } else {
             print_id(cli, result);
+            taken++;
         }
+    }
+    if (taken < json_array_size(jobs)) {
+        cli_say("%zu of %zu submitted", taken, json_array_size(jobs));
+        status = taken ? STATUS_PARTLY : status;
     }
     if (json_array_size(json_object_get(answer, "jobs")) != json_array_size(jobs)) {
         cli_say("the broker answered for %zu of %zu jobs",
@@ -119,7 +132,8 @@ static void warn_removed(const json_t *answer, const char *place)
     }
 }
 
-static int render(struct cli *cli, struct client *client, const json_t *jobs, const char *place)
+static int render(struct cli *cli, const struct args *args, struct client *client,
+                  const json_t *jobs, const char *place)
 {
     size_t i;
     json_t *job;
@@ -133,6 +147,7 @@ static int render(struct cli *cli, struct client *client, const json_t *jobs, co
         const struct call call = {.method = "POST", .path = path, .body = text, .repeat = true};
         if (client_call(client, &call, &answer, &err) < 0) {
             status = exit_status_of_error(&err, client_status(client));
+            job_locate(args, NULL, i, &err);
             (void)cli_fail(&err);
         } else if (cli->json) {
             print_json(answer);
@@ -169,11 +184,11 @@ int command_submit(struct cli *cli, const struct args *args)
     }
     key_random(cli, random);
     if (place) {
-        status = render(cli, client, jobs, place);
+        status = render(cli, args, client, jobs, place);
     } else if (json_array_size(jobs) == 1) {
-        status = submit_single(cli, client, json_array_get(jobs, 0), key ? key : random);
+        status = submit_single(cli, args, client, json_array_get(jobs, 0), key ? key : random);
     } else {
-        status = submit_many(cli, client, jobs, key ? key : random);
+        status = submit_many(cli, args, client, jobs, key ? key : random);
     }
     client_close(client);
     json_decref(jobs);

@@ -9,7 +9,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { GAP = 2, CELL_MAX = 1024 };
+enum { GAP = 2, CELL_MAX = 1024, LAST_MIN = 30 };
+
+static const char dots[] = " ...";
 
 size_t text_columns(const char *text)
 {
@@ -93,6 +95,17 @@ static void print_cell(const char *text, size_t width, bool right, bool last, FI
     }
 }
 
+/* A last cell that is too wide ends at a word, with dots: a list keeps one line per row. */
+static void print_short(const char *text, size_t room, FILE *out)
+{
+    size_t fits = bytes_of(text, room > sizeof dots ? room - (sizeof dots - 1) : 1), cut = fits;
+    while (cut > 0 && text[cut] != ' ') {
+        cut--;
+    }
+    (void)fwrite(text, 1, cut ? cut : fits, out);
+    (void)fputs(dots, out);
+}
+
 static void print_row(const struct table *table, char *const *cells, const size_t *widths,
                       size_t indent, size_t width, FILE *out)
 {
@@ -100,8 +113,9 @@ static void print_row(const struct table *table, char *const *cells, const size_
     print_spaces(indent, out);
     for (size_t c = 0; c < table->columns; c++) {
         bool last = c + 1 == table->columns;
-        if (last && width > at && text_columns(cells[c]) > width - at) {
-            (void)fwrite(cells[c], 1, bytes_of(cells[c], width - at), out);
+        size_t room = width > at + LAST_MIN ? width - at : LAST_MIN;
+        if (last && width > 0 && text_columns(cells[c]) > room) {
+            print_short(cells[c], room, out);
         } else {
             print_cell(cells[c], widths[c], table->right[c], last, out);
         }

@@ -74,8 +74,9 @@ static void say_ended(struct tail *tail)
     for (int number = tail->told_attempt + 1; number < count; number++) {
         char words[WORDS_SIZE];
         const json_t *attempt = attempt_at(tail, number);
-        const char *reason = json_text(attempt, "reason");
+        char reason[WORDS_SIZE];
         outcome_words(attempt, words, sizeof words);
+        reason_words(attempt, reason, sizeof reason);
         cli_say("attempt %d at %s: %s%s%s; trying again", number, json_text(attempt, "place"),
                 words, *reason ? ": " : "", reason);
         tail->told_attempt = number;
@@ -203,6 +204,19 @@ static int64_t write_piece(struct tail *tail, const json_t *piece)
     return bytes;
 }
 
+/* How many bytes were dropped before this piece. Its line says so, and stands for some of them itself. */
+static int64_t dropped_before(const json_t *piece, int64_t gap)
+{
+    static const char mark[] = "\n[tieline: ";
+    const char *text = json_text(piece, "text");
+    char *end;
+    if (strncmp(text, mark, sizeof mark - 1) != 0) {
+        return gap;
+    }
+    long long said = strtoll(text + sizeof mark - 1, &end, 10);
+    return said > gap && strncmp(end, " bytes dropped]", 15) == 0 ? said : gap;
+}
+
 int64_t tail_read(struct tail *tail, int64_t wait_ms, struct error *err)
 {
     json_t *piece;
@@ -217,7 +231,8 @@ int64_t tail_read(struct tail *tail, int64_t wait_ms, struct error *err)
     }
     int64_t offset = json_int(piece, "offset");
     if (offset > tail->offset && tail->speaks) {
-        cli_say("%" PRId64 " bytes of the output were dropped", offset - tail->offset);
+        cli_say("%" PRId64 " bytes of the output were dropped",
+                dropped_before(piece, offset - tail->offset));
     }
     int64_t bytes = write_piece(tail, piece);
     tail->offset = json_int(piece, "next_offset");

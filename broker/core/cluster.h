@@ -97,6 +97,7 @@ struct cluster {
     int index;
     const struct adapter_type *adapter;
     enum cluster_mode mode;
+    bool shared; /* everybody's jobs run there as one user; else only the broker's own user's do */
     struct place *places;
     size_t place_count;
     struct rate requests; /* load put on the member */
@@ -132,6 +133,7 @@ struct federation {
     char *policy_file; /* or NULL: the built-in policy */
     char *tokens_file; /* hashes of static tokens, or NULL */
     char *state_dir;   /* directory for everything the broker keeps */
+    char *own_user;    /* whose jobs run where nothing says as whom; NULL: not asked */
     struct keep_config keep;
     struct gpu_model *gpus;
     size_t gpu_count;

@@ -84,7 +84,7 @@ run() {
 }
 
 id_of_run() {
-    sed -n 's/^tieline: \(j[0-9a-z]*\).*/\1/p' "$dir/err" | head -n 1
+    sed -n 's/^tieline: \(submitted \)\{0,1\}\(j[0-9a-z]*\).*/\2/p' "$dir/err" | head -n 1
 }
 
 state_of() {
@@ -109,7 +109,7 @@ YAML
 cat >"$dir/tieline.yaml" <<YAML
 policy: $dir/policy.yaml
 clusters:
-  own: {adapter: local, capacity: {cpus: 4, memory: 4GiB}}
+  own: {adapter: local, shared: true, capacity: {cpus: 4, memory: 4GiB}}
   cloud:
     adapter: local
     kind: on-demand
@@ -124,6 +124,16 @@ is 2 $? "an unknown command"
 has "did you mean 'list'?" "$dir/err"
 "$tieline" policy 2>"$dir/err"
 is 2 $? "half a command"
+has "policy check" "$dir/err"
+has "policy show" "$dir/err"
+"$tieline" help token >"$dir/out"
+is 0 $? "help for a group"
+has "token revoke" "$dir/out"
+"$tieline" docs clii 2>"$dir/err"
+is 2 $? "an unknown page"
+has "did you mean 'cli'?" "$dir/err"
+"$tieline" help list >"$dir/out"
+grep -q ' $' "$dir/out" && fail "a blank at the end of a line"
 "$tieline" list --clas x 2>"$dir/err"
 is 2 $? "an unknown option"
 has "did you mean '--class'?" "$dir/err"
@@ -165,13 +175,28 @@ run -- sh -c 'exit 126'
 is 126 "$rc" "a status that means something else here"
 run -- sh -c 'kill -9 $$'
 is 137 "$rc" "a signal"
+has "FAILED: signal 9" "$dir/err"
+grep -q 'died of' "$dir/err" && fail "the signal is said twice"
 run --limit 1s -- sleep 30
 is 124 "$rc" "the time limit"
+is 1 "$(grep -c 'FAILED: time limit after 1.*s at own$' "$dir/err")" "said once: $(tail -n 1 "$dir/err")"
+run --run 'echo one' -- echo two
+is 126 "$rc" "--run and a command"
+has "both say what is run" "$dir/err"
 run --cpus 100 -- true
 is 126 "$rc" "impossible needs"
 has "the nearest is" "$dir/err"
 run --limit 10 -- true
 is 126 "$rc" "a bad value"
+has "tieline: --limit: " "$dir/err"
+printf 'name: x\nrun: "true"\nneeds:\n  cpus: 1\n  memory: 8G\n' >"$dir/wrong.yaml"
+run --job "$dir/wrong.yaml"
+is 126 "$rc" "a bad value in a file"
+has "wrong.yaml:5:" "$dir/err"
+"$tieline" explain --job "$dir/wrong.yaml" 2>"$dir/err"
+has "wrong.yaml:5:" "$dir/err"
+"$tieline" submit "$dir/wrong.yaml" 2>"$dir/err"
+has "wrong.yaml:5:" "$dir/err"
 run --cpuss 1 -- true
 is 126 "$rc" "an unknown option of run"
 run --result "$dir/result" -- sh -c 'exit 9'
@@ -190,6 +215,12 @@ has "has succeeded" "$dir/err"
 is 1 "$(wc -l <"$dir/once")" "a key that succeeded is not run again"
 run --key once --fresh -- sh -c "echo x >>$dir/once"
 is 2 "$(wc -l <"$dir/once")" "--fresh runs it again"
+fresh=$(id_of_run)
+run --key once -- sh -c "echo x >>$dir/once"
+is 0 "$rc" "the plain key after --fresh"
+is "$fresh" "$(id_of_run)" "it gives the newest result"
+has "has succeeded" "$dir/err"
+is 2 "$(wc -l <"$dir/once")" "and runs nothing"
 run --key other -- sh -c 'exit 1'
 first=$(id_of_run)
 run --key other -- sh -c 'exit 1'
@@ -230,6 +261,8 @@ sleep 1
 serve
 wait "$first"
 is 5 $? "the status of a job that outlived its broker"
+has "no answer from" "$dir/err"
+has "the broker is back" "$dir/err"
 seq 0 19999 >"$dir/wanted"
 cmp "$dir/out" "$dir/wanted" || fail "the output is not the same byte for byte"
 
@@ -252,6 +285,16 @@ is two "$("$tieline" logs -f "${two: -5}")" "logs -f, by the end of the id"
 cmp "$dir/ids" "$dir/ids2" || fail "a bulk that is sent again gives the same jobs"
 printf '{"run":"true"}\n{"run":"true"}\n' | "$tieline" submit - >"$dir/ids"
 is 2 "$(wc -l <"$dir/ids")" "NDJSON on standard input"
+printf '{"run":"true"}\n{"run":"true","needs":{"cpus":1000}}\n{"run":"true"}\n' >"$dir/three.ndjson"
+"$tieline" submit "$dir/three.ndjson" >"$dir/ids" 2>"$dir/err"
+is 1 $? "some of several jobs are refused"
+has "2 of 3 submitted" "$dir/err"
+has "three.ndjson:2:" "$dir/err"
+is 2 "$(wc -l <"$dir/ids")" "the ids of those that were taken"
+for command in show wait logs cancel explain; do
+    "$tieline" "$command" '' >"$dir/out" 2>"$dir/err" && fail "$command of an empty id"
+    has "an empty id" "$dir/err"
+done
 "$tieline" submit - <<<'{"run": "true", "nedes": {}}' 2>"$dir/err"
 is 126 $? "a job with an unknown key"
 has "did you mean 'needs'?" "$dir/err"
@@ -274,6 +317,11 @@ has "WOULD GO to own now" "$dir/out"
 "$tieline" explain --cpus 3 -- sleep 1 >"$dir/out"
 has "WOULD GO to own now" "$dir/out"
 id=$("$tieline" submit -- sleep 60)
+wait_until 10 is_state "$id" running || fail "it does not run"
+is "$id" "$("$tieline" list -s running --json | jq -r .id)" "list by the word that is shown"
+is "" "$("$tieline" list -s placed --json | jq -r .id)" "and nothing else"
+"$tieline" list >"$dir/out"
+is 0 "$(awk 'length($0) > 104' "$dir/out" | wc -l)" "lines that fit"
 "$tieline" cancel "$id" >/dev/null || fail "cancel"
 "$tieline" wait "$id" >"$dir/out"
 is 125 $? "wait for a job that was cancelled"
@@ -294,10 +342,27 @@ hash=$("$tieline" policy show --json | jq -r .hash)
 "$tieline" policy set "$dir/bad.yaml" 2>"$dir/err"
 is 1 $? "a bad policy over the API"
 is "$hash" "$("$tieline" policy show --json | jq -r .hash)" "it changes nothing"
+{
+    cat "$dir/policy.yaml"
+    echo "expect:"
+    echo "  - {job: {class: batch}, goes_to: cloud}"
+} >"$dir/unmet.yaml"
+for option in --dry-run --json; do # --json: as it is, but for the answer
+    "$tieline" policy set "$option" "$dir/unmet.yaml" >/dev/null 2>"$dir/err"
+    is 1 $? "a policy that fails its own test, $option"
+    has "an expectation fails: " "$dir/err"
+    has "unmet.yaml:$(wc -l <"$dir/unmet.yaml"):" "$dir/err"
+    is "$hash" "$("$tieline" policy show --json | jq -r .hash)" "it changes nothing"
+done
 cp "$dir/policy.yaml" "$dir/good.yaml"
+cp "$dir/unmet.yaml" "$dir/policy.yaml"
+kill -HUP "$broker"
+wait_until 5 grep -q 'an expectation fails: ' "$dir/broker.log" || fail "SIGHUP with a failing expectation"
+is "$hash" "$("$tieline" policy show --json | jq -r .hash)" "it changes nothing"
 cp "$dir/bad.yaml" "$dir/policy.yaml"
 kill -HUP "$broker"
-wait_until 5 grep -q 'the policy was not taken' "$dir/broker.log" || fail "SIGHUP with a bad policy"
+refused_twice() { [ "$(grep -c 'the policy was not taken' "$dir/broker.log")" -eq 2 ]; }
+wait_until 5 refused_twice || fail "SIGHUP with a bad policy"
 is "$hash" "$("$tieline" policy show --json | jq -r .hash)" "it changes nothing either"
 sed 's/5 EUR/6 EUR/' "$dir/good.yaml" >"$dir/policy.yaml"
 kill -HUP "$broker"
@@ -325,8 +390,19 @@ submits_as_alice() {
     id=$(TIELINE_TOKEN=$token "$tieline" submit --url "$url" --patience 1ms -- true 2>/dev/null)
 }
 wait_until 10 submits_as_alice || fail "a token that was added is taken"
+TIELINE_TOKEN=$token "$tieline" submit --url "$url" --require places=cloud -- true 2>"$dir/err"
+is 126 $? "a place that is not shared"
+has "the job requires places\|has no user at cloud" "$dir/err"
 is "alice media" "$("$tieline" show "$id" --json | jq -r '.owner + " " + .team')" "who the token says"
 "$tieline" list --url "$url" --json >/dev/null || fail "the local token is found"
+TIELINE_URL=http://127.0.0.1:1 "$tieline" list --state-dir "$TIELINE_STATE" --json >/dev/null ||
+    fail "an option counts for more than TIELINE_URL"
+printf 'state: %s\npolicy: %s\nclusters: {own: {adapter: local}}\n' "${TIELINE_STATE##*/}" policy.yaml >"$dir/here.yaml"
+(cd / && TIELINE_URL=http://127.0.0.1:1 TIELINE_STATE=$dir/elsewhere "$tieline" list --config "$dir/here.yaml" --json) \
+    >/dev/null || fail "--config counts for more than the environment, and its paths from its folder"
+is 200 "$(curl -s -o /dev/null -w '%{http_code}' -X POST --unix-socket "$TIELINE_STATE/tieline.sock" \
+    http://localhost/v1/places/own/drain)" "a drain without a body"
+"$tieline" undrain own >/dev/null || fail "undrain"
 TIELINE_TOKEN=wrong "$tieline" list --url "$url" 2>/dev/null && fail "a wrong token"
 "$tieline" token revoke "$("$tieline" token list --json | jq -r .id)" >/dev/null || fail "revoke"
 is_revoked() { ! TIELINE_TOKEN=$token "$tieline" list --url "$url" >/dev/null 2>&1; }

@@ -107,7 +107,9 @@ struct attempt_ref rig_ref(struct rig *rig, int attempt)
     if (attempt == 1) {
         rig->jobs++;
     }
-    (void)snprintf(ref.job_id, sizeof ref.job_id, "j%015d", rig->jobs);
+    /* Of this process alone: what a lost keeper left is found by the job in its environment, and tests
+     * run side by side. */
+    (void)snprintf(ref.job_id, sizeof ref.job_id, "j%08d%07d", (int)getpid(), rig->jobs);
     (void)snprintf(ref.name, sizeof ref.name, "test.%s-%d", ref.job_id, attempt);
     ref.intent_ms = 1700000000000 + rig->jobs;
     return ref;

@@ -47,16 +47,36 @@ shows '80 ids were given, 80 lines were written, each id exactly once'
 
 "$root/deploy/quickstart" --yes --keep >"$dir/out" 2>&1 </dev/null || fail "--keep: status $?"
 shows 'address +http://127.0.0.1:[0-9]+'
-kept=$(sed -n 's/^  stop it  *kill \([0-9]*\);.*/\1/p' "$dir/out")
 state=$(sed -n 's/.*export TIELINE_STATE=//p' "$dir/out")
-[ "$(TIELINE_STATE=$state "$tieline" run -- echo kept 2>/dev/null)" = kept ] || fail "no broker goes on"
-kill -TERM "$kept" || fail "the process that it names is not there"
-until=$((SECONDS + 15))
-while [ -n "$(processes)" ]; do
-    [ "$SECONDS" -lt "$until" ] || fail "it does not stop as it says: $(processes)"
-    sleep 0.2
-done
+kept=$(cat "$state/quickstart.pid") || fail "no process is named"
+exports=$(sed -n 's/.*\(export [A-Z_]*=\)/\1/p' "$dir/out")
+stop=$(sed -n 's/^  stop it  *//p' "$dir/out")
+# The lines as a user copies them.
+[ "$(cd / && bash -c "$exports"$'\n''tieline run -- echo kept' 2>/dev/null)" = kept ] || fail "no broker goes on"
+TIELINE_STATE=$state "$tieline" submit --cpus 1 -- sleep 600 >/dev/null || fail "submit"
+TIELINE_STATE=$state "$tieline" submit --cpus 4 -- sleep 600 >/dev/null || fail "submit"
+bash -c "$stop" >"$dir/stopped" 2>&1 || fail "the stop line: $(cat "$dir/stopped")"
+grep -q 'no job, no process and no file' "$dir/stopped" || fail "the stop line: $(cat "$dir/stopped")"
+[ -z "$(processes)" ] || fail "processes are left: $(processes)"
+[ ! -e "$state" ] || fail "files are left"
 kept=
+"$root/deploy/quickstart" --stop "$dir" >/dev/null 2>&1 && fail "--stop of a directory that is not its own"
+[ -d "$dir" ] || fail "--stop removed what is not its own"
+
+setsid env --default-signal=INT "$root/deploy/quickstart" --yes >"$dir/out" 2>&1 </dev/null &
+kept=$!
+until=$((SECONDS + 30))
+while ! grep -q 'waiting here' "$dir/out"; do
+    [ "$SECONDS" -lt "$until" ] || fail "it shows no progress"
+    sleep 0.1
+done
+kill -INT "$kept"
+wait "$kept"
+[ $? -eq 130 ] || fail "the status of an interrupt"
+kept=
+shows 'interrupted, cleaning up'
+grep -q 'last lines of the broker' "$dir/out" && fail "an interrupt shows the broker's log"
+[ -z "$(processes)" ] || fail "processes are left after an interrupt: $(processes)"
 
 "$root/deploy/quickstart" --help >"$dir/out" || fail "--help"
 shows usage

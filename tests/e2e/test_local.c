@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,12 +92,64 @@ Test(local, what_cannot_start_says_why)
 {
     struct rig rig;
     rig_open(&rig, 4000, 1024 * mib);
-    struct report none = run_job(&rig, (struct rig_job){.command = {(char *)"/no/such/program"}});
+    char *loop = path_in(&rig, "loop");
+    char *want = xasprintf("run '%s': Too many levels of symbolic links", loop);
+    cr_assert_eq(symlink(loop, loop), 0);
+    struct report none = run_job(&rig, (struct rig_job){.command = {loop}});
     cr_expect_eq(none.outcome, OUTCOME_START_FAILED);
-    cr_expect_str_eq(none.reason, "run '/no/such/program': No such file or directory");
+    cr_expect_str_eq(none.reason, want);
+    free(want);
+    free(loop);
     struct report shell = run_job(&rig, (struct rig_job){.run = "no-such-program-here"});
     cr_expect_eq(shell.outcome, OUTCOME_EXIT, "the shell's own 127 is an exit code");
     cr_expect_eq(shell.exit_code, 127);
+    rig_close(&rig);
+}
+
+static void expect_no_program(struct rig *rig, const char *program, int code, const char *why)
+{
+    struct report report = run_job(rig, (struct rig_job){.command = {(char *)program}});
+    char *reason = xasprintf("%s: %s", program, why);
+    cr_expect_eq(report.outcome, OUTCOME_EXIT);
+    cr_expect_eq(report.exit_code, code);
+    cr_expect_str_eq(report.reason, reason);
+    free(reason);
+}
+
+Test(local, program_that_is_none_is_an_exit_as_of_a_shell)
+{
+    struct rig rig;
+    rig_open(&rig, 4000, 1024 * mib);
+    char *plain = path_in(&rig, "plain");
+    char *below = path_in(&rig, "plain/x");
+    touch(plain);
+    expect_no_program(&rig, "/no/such/program", 127, "No such file or directory");
+    expect_no_program(&rig, "nosuchprogram", 127, "No such file or directory");
+    expect_no_program(&rig, plain, 126, "Permission denied");
+    expect_no_program(&rig, below, 126, "Not a directory");
+    free(below);
+    free(plain);
+    rig_close(&rig);
+}
+
+Test(local, jobs_get_the_usual_limit_of_descriptors)
+{
+    struct rig rig;
+    struct rlimit limit;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    cr_assert_gt(limit.rlim_max, 1024);
+    limit.rlim_cur = limit.rlim_max; /* as the broker has it */
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    rig_open(&rig, 4000, 1024 * mib);
+    struct attempt_ref ref = rig_submit(&rig, &(struct rig_job){.run = "ulimit -Sn; ulimit -Hn"});
+    (void)rig_await(&rig, &ref, REPORT_ENDED);
+    struct rig_result log = rig_log(&rig, &ref, 0);
+    char *want = limit.rlim_max == RLIM_INFINITY
+                     ? xstrdup("1024\nunlimited\n")
+                     : xasprintf("1024\n%ju\n", (uintmax_t)limit.rlim_max);
+    cr_expect_str_eq(log.text, want);
+    free(want);
+    free(log.text);
     rig_close(&rig);
 }
 

@@ -3,6 +3,7 @@
 #include "tests/e2e/local_rig.h"
 
 #include "adapters/node/exitlog.h"
+#include "adapters/node/keeper.h"
 #include "adapters/node/proc.h"
 #include "broker/core/alloc.h"
 #include "broker/net/wire.h"
@@ -266,4 +267,124 @@ Test(supervise, full_disk_is_no_answer)
     free(run);
     free(file);
     rig_close(&rig);
+}
+
+static void make_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    cr_assert_geq(fd, 0);
+    close(fd);
+}
+
+static pid_t keeper_of(const struct rig *rig, const struct attempt_ref *ref)
+{
+    struct error err;
+    struct keeper_id id;
+    char *dir = xasprintf("%s/jobs/%s-%d", rig->dir, ref->job_id, ref->attempt);
+    cr_assert_eq(keeper_id_read(dir, &id, &err), 0, "%s", err.text);
+    free(dir);
+    return id.pid;
+}
+
+struct held { /* a job that runs until it is told to end with 9 */
+    struct attempt_ref ref;
+    char *go, *pid_file;
+    pid_t supervisor, keeper, job;
+};
+
+static void held_start(struct rig *rig, struct held *held)
+{
+    held->go = xasprintf("%s/go", rig->state_dir);
+    held->pid_file = xasprintf("%s/pid", rig->state_dir);
+    char *run = xasprintf("echo $$ > %s.new && mv %s.new %s; while ! test -e %s; do sleep 0.02; "
+                          "done; exit 9",
+                          held->pid_file, held->pid_file, held->pid_file, held->go);
+    held->ref = rig_submit(rig, &(struct rig_job){.run = run});
+    free(run);
+    rig_await_file(rig, held->pid_file, 2);
+    held->job = rig_pid_in(held->pid_file);
+    held->keeper = keeper_of(rig, &held->ref);
+    held->supervisor = rig_supervisor(rig);
+}
+
+static void held_fini(struct held *held)
+{
+    free(held->go);
+    free(held->pid_file);
+}
+
+static void remove_tree(const char *dir, const char *name)
+{
+    char *command = xasprintf("rm -rf '%s%s'", dir, name);
+    cr_assert_eq(system(command), 0);
+    free(command);
+}
+
+Test(supervise, without_its_directory_it_ends_its_jobs_and_itself)
+{
+    struct rig rig;
+    struct held held;
+    rig_open(&rig, 4000, 1024 * mib);
+    held_start(&rig, &held);
+    remove_tree(rig.dir, "");
+    rig_await_gone(&rig, held.supervisor);
+    rig_await_gone(&rig, held.keeper);
+    rig_await_gone(&rig, held.job);
+    cr_expect_eq(rig_find(&rig, &held.ref, RIG_WAIT_MS).report.state, REPORT_ABSENT,
+                 "a new one serves, and knows of nothing");
+    held_fini(&held);
+    rig_close(&rig);
+}
+
+Test(supervise, keeper_that_cannot_leave_the_exit_ends_after_its_job)
+{
+    struct rig rig;
+    struct held held;
+    rig_open(&rig, 4000, 1024 * mib);
+    held_start(&rig, &held);
+    cr_assert_eq(kill(held.supervisor, SIGKILL), 0);
+    remove_tree(rig.dir, "");
+    make_file(held.go);
+    rig_await_gone(&rig, held.job);
+    rig_await_gone(&rig, held.keeper);
+    held_fini(&held);
+    rig_close(&rig);
+}
+
+Test(supervise, keeper_that_waits_for_a_full_disk_ends_when_asked)
+{
+    struct rig rig;
+    struct held held;
+    struct proc proc;
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    rig_open(&rig, 4000, 1024 * mib);
+    held_start(&rig, &held);
+    cr_assert_eq(prlimit(held.keeper, RLIMIT_FSIZE, &none, NULL), 0);
+    make_file(held.go);
+    rig_await_gone(&rig, held.job);
+    cr_expect_eq(rig_find(&rig, &held.ref, RIG_WAIT_MS).report.state, REPORT_RUNNING);
+    for (int i = 0; i < 500 && !proc_read(held.keeper, &proc) && proc.state != 'Z'; i++) {
+        (void)kill(held.keeper, SIGTERM); /* the first may come while it still keeps the job */
+        (void)poll(NULL, 0, 20);
+    }
+    cr_expect_eq(rig_await(&rig, &held.ref, REPORT_ENDED).outcome, OUTCOME_OUTCOME_UNKNOWN);
+    held_fini(&held);
+    rig_close(&rig);
+}
+
+Test(supervise, without_its_socket_or_lock_the_next_one_takes_over)
+{
+    static const char *const names[] = {"/sock", "/lock"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct rig rig;
+        struct held held;
+        rig_open(&rig, 4000, 1024 * mib);
+        held_start(&rig, &held);
+        remove_tree(rig.dir, names[i]);
+        rig_await_gone(&rig, held.supervisor);
+        make_file(held.go);
+        cr_expect_eq(rig_await(&rig, &held.ref, REPORT_ENDED).exit_code, 9, "%s", names[i]);
+        held_fini(&held);
+        rig_close(&rig);
+    }
 }

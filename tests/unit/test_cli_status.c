@@ -1,4 +1,5 @@
 /* Exit statuses of `tieline run` and `tieline wait`: the table of the reference, line by line. */
+#include "api/cli/commands.h"
 #include "api/cli/exit_status.h"
 
 #include <criterion/criterion.h>
@@ -74,6 +75,73 @@ static void expect_words(const char *text, const char *words)
     outcome_words(job, out, sizeof out);
     cr_expect_str_eq(out, words);
     json_decref(job);
+}
+
+static void expect_reason(const char *text, const char *words)
+{
+    char out[128];
+    json_t *job = json_loads(text, 0, NULL);
+    cr_assert(job, "%s", text);
+    reason_words(job, out, sizeof out);
+    cr_expect_str_eq(out, words);
+    json_decref(job);
+}
+
+/* What outcome and place say already is not said again. */
+Test(cli_status, reasons_without_what_is_said)
+{
+    expect_reason(
+        "{\"outcome\":\"exit\",\"exit_code\":2,\"place\":\"hpc\",\"reason\":\"exit 2 at hpc\"}",
+        "");
+    expect_reason("{\"outcome\":\"signal\",\"signal\":11,\"place\":\"hpc\","
+                  "\"reason\":\"died of signal 11 at hpc\"}",
+                  "");
+    expect_reason("{\"outcome\":\"time-limit\",\"place\":\"hpc\","
+                  "\"reason\":\"time-limit at hpc: its time limit of 2s was reached\"}",
+                  "");
+    expect_reason("{\"outcome\":\"start-failed\",\"place\":\"hpc\","
+                  "\"reason\":\"start-failed at hpc: no such program\"}",
+                  "no such program");
+    expect_reason(
+        "{\"outcome\":\"exit\",\"exit_code\":2,\"place\":\"hpc\",\"reason\":\"other words\"}",
+        "other words");
+    expect_reason("{\"reason\":\"upstream\"}", "");
+}
+
+static void expect_took(const char *text, int64_t wanted)
+{
+    int64_t ms;
+    json_t *job = json_loads(text, 0, NULL);
+    cr_assert(job, "%s", text);
+    bool ran = job_took(job, &ms);
+    cr_expect_eq(ran ? ms : -1, wanted, "%s", text);
+    json_decref(job);
+}
+
+/* The last attempt's own times, not when the broker heard of them. */
+Test(cli_status, how_long_it_ran)
+{
+    expect_took(
+        "{\"started\":\"2026-03-09T13:00:00.000Z\",\"finished\":\"2026-03-09T13:00:01.500Z\","
+        "\"attempts\":[{\"started\":\"2026-03-09T12:00:00.000Z\",\"ended\":\"2026-03-09T12:10:00.000Z\"},"
+        "{\"started\":\"2026-03-09T13:00:00.000Z\",\"ended\":\"2026-03-09T13:00:00.002Z\"}]}",
+        2);
+    expect_took("{\"attempts\":[{\"started\":\"2026-03-09T13:00:00.000Z\"}]}", -1);
+    expect_took("{\"attempts\":[{\"ended\":\"2026-03-09T13:00:00.000Z\"}]}", -1);
+    expect_took("{\"attempts\":[]}", -1);
+    expect_took("{}", -1);
+}
+
+Test(cli_status, ids)
+{
+    struct error err;
+    cr_expect_eq(id_check("7x4qv", &err), 0);
+    cr_expect_eq(id_check("", &err), -1);
+    cr_expect_str_eq(err.text, "an empty id");
+    cr_expect_eq(id_check("../x", &err), -1);
+    cr_expect_str_eq(err.text, "'../x' is not an id");
+    cr_expect_eq(
+        id_check("j0123456789012345678901234567890123456789012345678901234567890123", &err), -1);
 }
 
 Test(cli_status, in_words)

@@ -527,6 +527,33 @@ Test(decide, impossible_needs_name_the_nearest_place)
     lab_destroy(lab);
 }
 
+/* Of a place that brings up machines, the largest of them counts, however much more was asked for. */
+Test(decide, impossible_needs_look_at_the_machines_of_a_rented_place)
+{
+    struct lab *lab = lab_create();
+    lab_place(lab, "onprem", PLACE_OWNED)->max_cpus = 4 * CPU;
+    struct place *cloud = lab_place(lab, "cloud", PLACE_ON_DEMAND);
+    cloud->capacity.cpus = 8 * CPU;
+    lab_shape(lab, cloud, "small", 2, 8, 0, NULL, 100, "EUR", 4);
+    lab_job(lab, 6, 1, 20);
+    expect_impossible(lab, "no place has 6 CPUs for one job; the nearest is onprem with 4",
+                      "/needs/cpus");
+    lab_job(lab, 100, 1, 20);
+    expect_impossible(lab, "no place has 100 CPUs for one job; the nearest is onprem with 4",
+                      "/needs/cpus");
+    RULES_AT(cloud->nodes, struct node_shape, 0)->cpus = 6 * CPU;
+    expect_impossible(lab, "no place has 100 CPUs for one job; the nearest is cloud with 6",
+                      "/needs/cpus");
+    lab_job(lab, 7, 1, 20);
+    expect_impossible(lab, "no place has 7 CPUs for one job; the nearest is cloud with 6",
+                      "/needs/cpus");
+    RULES_AT(cloud->nodes, struct node_shape, 0)->memory = 0; /* not stated: no cap */
+    lab_job(lab, 6, 500, 20);
+    struct error err = {0};
+    cr_assert_eq(decide_possible(&lab->view, &lab->subject, &err), 0);
+    lab_destroy(lab);
+}
+
 Test(decide, impossible_gpus)
 {
     struct own_first site = own_first();

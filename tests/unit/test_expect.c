@@ -96,6 +96,34 @@ Test(expect, a_guard_that_almost_applied_is_told)
     cr_assert_str_eq(run("{\"class\": \"batch\", \"labels\": {\"data\": \"private\"}}"), "");
 }
 
+Test(expect, the_reason_of_the_expected_place_comes_first)
+{
+    struct guard *guard = lab_guard(lab, "personal");
+    lab_labels(lab, &guard->match.labels, "data", "personal");
+    lab_labels(lab, &guard->require, "places", "hpc");
+    lab->places[0][0].max_cpus = 2 * CPU;
+    line.goes_to = lab_texts(lab, "hpc/cpu");
+    cr_assert_str_eq(run("{\"needs\": {\"cpus\": 3}}"),
+                     "went to edge; hpc/cpu: takes jobs of at most 2 CPUs, 3 needed");
+    line.goes_to = lab_texts(lab, "aws/spot");
+    cr_assert_str_eq(run("{\"labels\": {\"data\": \"personal\"}}"),
+                     "went to hpc/cpu; aws/spot: guard 'personal' wants places = hpc");
+}
+
+Test(expect, a_guard_on_what_the_job_does_not_have_is_not_told)
+{
+    struct guard *guard = lab_guard(lab, "personal");
+    lab_labels(lab, &guard->match.labels, "data", "personal");
+    lab_labels(lab, &guard->require, "places", "hpc");
+    line.never = lab_texts(lab, "edge");
+    cr_assert_str_eq(run("{}"), "went to edge: the cheapest of 4 in tier 1");
+    line.goes_to = lab_texts(lab, "hpc/cpu"); /* it could, and is dearer */
+    cr_assert_str_eq(run("{}"), "went to edge: the cheapest of 4 in tier 1");
+    cr_assert_str_eq(run("{\"labels\": {\"data\": \"public\"}}"),
+                     "went to edge: guard 'personal' wants labels.data = personal, the job has "
+                     "public");
+}
+
 Test(expect, down_drained_and_spent_make_it_wait)
 {
     line.given.down = lab_texts(lab, "hpc");

@@ -287,3 +287,15 @@ Test(picture, after_a_restart_what_runs_is_not_counted_twice)
     cr_assert_eq(picture_view(picture)->places[0].running_ours, 1);
     engine_close(engine);
 }
+
+Test(picture, the_first_silence_of_a_member_is_news_and_lasts_from_then)
+{
+    struct engine *engine = engine_open("");
+    struct picture *picture = engine->context.picture;
+    cr_assert_eq(picture_silent_ms(picture, 0), 0, "not yet asked");
+    cr_assert(picture_silent(picture, 0, "HTML instead of JSON"), "it never answered");
+    cr_assert_not(picture_silent(picture, 0, "HTML instead of JSON"), "said once");
+    cr_assert_str_eq(picture_fault(picture, 0), "HTML instead of JSON");
+    cr_assert_lt(picture_silent_ms(picture, 0), 1000, "not since the machine was started");
+    engine_close(engine);
+}
