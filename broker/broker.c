@@ -22,6 +22,7 @@
 #include "broker/query.h"
 #include "broker/queue.h"
 #include "broker/recover.h"
+#include "broker/reload.h"
 #include "broker/schedule.h"
 #include "broker/submit.h"
 #include "broker/sweep.h"
@@ -45,8 +46,8 @@ struct broker {
     struct timer *again; /* steps that could not be written */
     struct timer *look;  /* the members are listed before anything is done */
     int64_t look_until_ms;
-    int64_t policy_since_ms, questions;
-    char policy_by[PLACE_SIZE];
+    struct reload *reload;
+    int64_t questions;
     bool closing;
 };
 
@@ -227,21 +228,11 @@ static void stray(void *arg, int cluster, const struct report *report)
     sweep_stray(broker->sweep, cluster, report);
 }
 
-static void load_policy(struct broker *broker, const json_t *json)
-{
-    const char *hash = json_string_value(json_object_get(json, "hash"));
-    if (hash && strcmp(hash, broker->context.rules->hash) == 0) {
-        broker->policy_since_ms = json_integer_value(json_object_get(json, "since"));
-        copy_text(broker->policy_by, sizeof broker->policy_by,
-                  json_string_value(json_object_get(json, "by")));
-    }
-}
-
 static void load_doc(void *arg, enum store_table table, const char *id, const json_t *json)
 {
     struct broker *broker = arg;
     if (table == STORE_POLICIES) {
-        load_policy(broker, json);
+        reload_load(broker->reload, json);
     } else if (table == STORE_META && strcmp(id, "budgets") == 0) {
         picture_budgets_from_json(broker->context.picture, json);
     } else if (table == STORE_META && strncmp(id, "burst:", 6) == 0) {
@@ -279,125 +270,6 @@ static struct question *ask(struct broker *broker, reply_fn reply, void *arg)
     *question = (struct question){broker, reply, arg};
     broker->questions++;
     return question;
-}
-
-/* ----------------------------------------------------------------------------------------- policy */
-
-struct policy_op {
-    struct broker *broker;
-    struct rules *rules;
-    char by[PLACE_SIZE];
-    int64_t since_ms;
-    reply_fn reply; /* NULL: at start */
-    void *arg;
-    struct error err;
-    json_t *body;
-    struct timer *timer;
-};
-
-static void policy_answer(struct policy_op *op)
-{
-    if (op->reply) {
-        op->reply(op->arg, op->body, &op->err);
-    }
-    json_decref(op->body);
-    timer_destroy(op->timer);
-    free(op);
-}
-
-static json_t *policy_present(const struct broker *broker)
-{
-    json_t *body =
-        json_pack("{s:s, s:s, s:s}", "hash", broker->context.rules->hash, "by", broker->policy_by,
-                  "text", broker->context.rules->text ? broker->context.rules->text : "");
-    present_time(body, "since", broker->policy_since_ms);
-    return body;
-}
-
-static void policy_live(void *arg, const struct event *event, const struct error *err)
-{
-    struct policy_op *op = arg;
-    struct broker *broker = op->broker;
-    (void)event;
-    op->err = *err;
-    if (err->code) {
-        if (op->rules != broker->context.rules) {
-            broker->env.rules_destroy(op->rules);
-        }
-        policy_answer(op);
-        return;
-    }
-    broker->policy_since_ms = op->since_ms;
-    copy_text(broker->policy_by, sizeof broker->policy_by, op->by);
-    if (op->rules != broker->context.rules) {
-        struct rules *old = broker->context.rules;
-        json_t *sums = picture_budgets(broker->context.picture);
-        broker->context.rules = op->rules;
-        picture_rules_changed(broker->context.picture, sums);
-        queue_rules_changed(broker->context.queue);
-        json_decref(sums);
-        broker->env.rules_destroy(old);
-        context_log(&broker->context, "info", "policy %.*s is live", RULES_HASH_SHORT,
-                    op->rules->hash);
-    }
-    schedule_kick(broker->schedule);
-    op->body = policy_present(broker);
-    policy_answer(op);
-}
-
-static void policy_post(struct policy_op *op)
-{
-    struct broker *broker = op->broker;
-    op->since_ms = clock_wall_ms(broker->context.clock);
-    json_t *doc =
-        json_pack("{s:s, s:s, s:I, s:s}", "hash", op->rules->hash, "by", op->by, "since",
-                  (json_int_t)op->since_ms, "text", op->rules->text ? op->rules->text : "");
-    if (journal_post_other(broker->context.journal, EVENT_POLICY_LIVE, op->rules->hash,
-                           json_pack("{s:s}", "by", op->by),
-                           store_doc_create(STORE_POLICIES, op->rules->hash, op->since_ms, doc),
-                           policy_live, op, &op->err) < 0) {
-        if (op->rules != broker->context.rules) {
-            broker->env.rules_destroy(op->rules);
-        }
-        policy_answer(op);
-    }
-}
-
-static void policy_set_cb(void *arg)
-{
-    struct policy_op *op = arg;
-    if (op->err.code || op->body) {
-        policy_answer(op);
-    } else {
-        policy_post(op);
-    }
-}
-
-static struct policy_op *policy_op_create(struct broker *broker, const char *by, reply_fn reply,
-                                          void *arg)
-{
-    struct policy_op *op = xcalloc(1, sizeof *op);
-    op->broker = broker;
-    copy_text(op->by, sizeof op->by, by);
-    op->reply = reply;
-    op->arg = arg;
-    error_clear(&op->err);
-    op->timer = clock_timer(broker->context.clock, policy_set_cb, op);
-    return op;
-}
-
-void broker_policy_set(struct broker *broker, const struct caller *caller, const char *text,
-                       const char *file, bool dry_run, reply_fn reply, void *arg)
-{
-    struct policy_op *op =
-        policy_op_create(broker, caller->owner, question_answered, ask(broker, reply, arg));
-    if (broker->env.rules_parse(text, file, broker->context.federation, &op->rules, &op->err) ==
-            0 &&
-        dry_run) {
-        op->body = json_pack("{s:s, s:b}", "hash", op->rules->hash, "dry_run", 1);
-        broker->env.rules_destroy(op->rules);
-    }
-    timer_start(op->timer, 0);
 }
 
 /* --------------------------------------------------------------------------------------- questions */
@@ -499,9 +371,17 @@ void broker_bursts(struct broker *broker, reply_fn reply, void *arg)
                  ask(broker, reply, arg));
 }
 
+void broker_policy_set(struct broker *broker, const struct caller *caller, const char *text,
+                       const char *file, bool dry_run, reply_fn reply, void *arg)
+{
+    reload_set(broker->reload, caller, text, file, dry_run, question_answered,
+               ask(broker, reply, arg));
+}
+
 void broker_policy(struct broker *broker, reply_fn reply, void *arg)
 {
-    answer_later(broker, policy_present(broker), question_answered, ask(broker, reply, arg));
+    answer_later(broker, reload_present(broker->reload), question_answered,
+                 ask(broker, reply, arg));
 }
 
 void broker_drain(struct broker *broker, const struct caller *caller, const char *place, bool drain,
@@ -687,11 +567,7 @@ static void start(struct broker *broker)
     timer_start(broker->look, LOOK_EVERY_MS);
     recover_bookings(&broker->context);
     take_up(broker);
-    if (!broker->policy_since_ms) {
-        struct policy_op *op = policy_op_create(broker, "start", NULL, NULL);
-        op->rules = broker->context.rules;
-        policy_post(op);
-    }
+    reload_start(broker->reload);
     watch_start(broker->watch);
     burst_start(broker->burst);
     sweep_start(broker->sweep);
@@ -717,6 +593,8 @@ int broker_create(const struct broker_env *env, struct broker **out, struct erro
     broker->burst = burst_create(context, picture_changed, broker);
     broker->sweep = sweep_create(context);
     broker->follow = follow_create(context);
+    broker->reload =
+        reload_create(context, env->rules_parse, env->rules_destroy, picture_changed, broker);
     broker->again = clock_timer(env->clock, again_cb, broker);
     broker->look = clock_timer(env->clock, look_cb, broker);
     struct recover_hooks recover_hooks = {broker, load_doc, load_tombstone};
@@ -759,6 +637,6 @@ void broker_destroy(struct broker *broker)
     dispatch_destroy(broker->dispatch);
     timer_destroy(broker->again);
     timer_destroy(broker->look);
-    broker->env.rules_destroy(context->rules);
+    reload_destroy(broker->reload);
     free(broker);
 }

@@ -34,7 +34,7 @@ static const char own_policy[] =
 static const char tour_policy[] = "# Own machines first, the cloud when they overflow, and back.\n"
                                   "version: 1\n"
                                   "budgets:\n"
-                                  "  cloud: {limit: 25 EUR, per: month}\n"
+                                  "  cloud: {limit: 250 EUR, per: month}\n"
                                   "bursts:\n"
                                   "  overflow:\n"
                                   "    open: [{pending: 20}, {pending: 5, for: 15s}]\n"

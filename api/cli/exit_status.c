@@ -79,6 +79,14 @@ void outcome_words(const json_t *job, char *out, size_t size)
     }
 }
 
+void end_words(const json_t *job, char *out, size_t size)
+{
+    outcome_words(job, out, size);
+    if (strcmp(out, text_of(job, "state")) == 0) {
+        copy_text(out, size, "");
+    }
+}
+
 /* How the broker begins the reason of an outcome: "time-limit at hpc", "died of signal 11 at hpc". */
 static size_t reason_head(const json_t *job, int outcome, const char *reason)
 {

@@ -23,6 +23,8 @@ int exit_status_of_error(const struct error *err, long status);
 /* One line about a final job: "exit 2", "signal 9", "time limit". The caller's buffer. */
 void outcome_words(const json_t *job, char *out, size_t size);
 
+/* The same next to the state: "" when that says it, as "cancelled". */
+void end_words(const json_t *job, char *out, size_t size);
 /* What the reason says that outcome and place do not: "" for "exit 2 at hpc". The caller's buffer. */
 void reason_words(const json_t *job, char *out, size_t size);
 

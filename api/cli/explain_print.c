@@ -78,7 +78,7 @@ static void print_state(const json_t *job, int64_t now_ms, FILE *out)
         strbuf_printf(&line, " at %s, attempt %" PRId64, json_text(job, "place"), attempt);
     }
     if (finished) {
-        outcome_words(job, words, sizeof words);
+        end_words(job, words, sizeof words);
         strbuf_printf(&line, "%s%s", *words ? ", " : "", words);
         if (job_took(job, &took)) {
             strbuf_printf(&line, " after %s", duration_short(took, since));

@@ -47,13 +47,32 @@ static const char *takes_of(const struct key *key)
     }
 }
 
+/* Where the words of a key's help speak of a file, a flag has its own. */
+static const char *help_of(const struct key *key)
+{
+    static const struct {
+        const char *name, *help;
+    } rows[] = {
+        {"exit", "further attempts by exit code, as 75=2: two more when it ends with 75"},
+        {"env",
+         "environment variable; without a value it is taken from here. No place for secrets: "
+         "who may see the job sees it"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(key->name, rows[i].name) == 0) {
+            return rows[i].help;
+        }
+    }
+    return key->help;
+}
+
 static void add_flag(const char *name, const char *section, const struct key *key)
 {
     if (flag_count < FLAGS_MAX) {
         flags[flag_count] = (struct flag){.name = name,
                                           .takes = takes_of(key),
                                           .many = is_map(key) || key->type == KEY_TEXTS,
-                                          .help = key->help};
+                                          .help = help_of(key)};
         targets[flag_count++] = (struct job_flag){section, key};
     }
 }

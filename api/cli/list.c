@@ -62,7 +62,7 @@ static void why_words(const json_t *job, char *out, size_t size)
 {
     if (json_is_true(json_object_get(job, "final"))) {
         char outcome[WORDS_SIZE], reason[WORDS_SIZE];
-        outcome_words(job, outcome, sizeof outcome);
+        end_words(job, outcome, sizeof outcome);
         reason_words(job, reason, sizeof reason);
         (void)snprintf(out, size, "%s%s%s", outcome, *outcome && *reason ? ": " : "", reason);
     } else {

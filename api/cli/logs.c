@@ -81,7 +81,7 @@ static void print_end(const struct cli *cli, const json_t *job)
         print_json(job);
         return;
     }
-    outcome_words(job, words, sizeof words);
+    end_words(job, words, sizeof words);
     bool ran = job_took(job, &ms);
     (void)printf("%s %s%s%s%s%s\n", json_text(job, "id"), json_text(job, "state"),
                  *words ? " " : "", words, ran ? " after " : "",

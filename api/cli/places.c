@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL_SIZE = 160 };
+enum { CELL_SIZE = 160, PLACES_LOOKED_AT = 1000 };
 
 static const char *count_text(int64_t count, char *out, size_t size)
 {
@@ -178,6 +178,30 @@ int command_bursts(struct cli *cli, const struct args *args)
 
 /* ------------------------------------------------------------------------------------------- drains */
 
+/* The place that was meant by a word that names none. */
+static void suggest_place(struct client *client, const char *word, struct error *err)
+{
+    const char *names[PLACES_LOOKED_AT];
+    struct error ignored;
+    json_t *body, *row;
+    size_t i, count = 0;
+    if (client_get(client, "/v1/places", &body, &ignored) < 0) {
+        return;
+    }
+    json_array_foreach(json_object_get(body, "places"), i, row)
+    {
+        if (count + 2 <= PLACES_LOOKED_AT) {
+            names[count++] = json_text(row, "place");
+            names[count++] = json_text(row, "cluster");
+        }
+    }
+    const char *near = nearest_word(word, names, count);
+    if (near) {
+        (void)error_expect(err, "did you mean '%s'?", near);
+    }
+    json_decref(body);
+}
+
 static int set_drain(struct cli *cli, const struct args *args, const char *verb)
 {
     struct client *client;
@@ -195,10 +219,15 @@ static int set_drain(struct cli *cli, const struct args *args, const char *verb)
     bool drains = strcmp(verb, "drain") == 0;
     const struct call call = {
         .method = "POST", .path = path, .body = drains ? text : NULL, .repeat = true};
-    int status = client_call(client, &call, &answer, &err) < 0 ? cli_fail(&err) : 0;
-    if (status == 0 && cli->json) {
+    int status = client_call(client, &call, &answer, &err) < 0 ? 1 : 0;
+    if (status && client_status(client) == 404) {
+        suggest_place(client, args->words[0], &err);
+    }
+    if (status) {
+        (void)cli_fail(&err);
+    } else if (cli->json) {
         print_json(answer);
-    } else if (status == 0) {
+    } else {
         (void)printf("%s %s\n", args->words[0],
                      drains ? "is drained: nothing new goes there, what runs ends"
                             : "takes jobs again");

@@ -182,7 +182,7 @@ static void say_end(const struct run *run)
     const char *place = json_text(job, "place");
     int64_t took;
     bool ran = job_took(job, &took);
-    outcome_words(job, words, sizeof words);
+    end_words(job, words, sizeof words);
     reason_words(job, more, sizeof more);
     copy_text(state, sizeof state, json_text(job, "state"));
     for (char *c = state; *c; c++) {

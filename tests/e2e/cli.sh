@@ -337,6 +337,7 @@ has firmware "$dir/out"
 has firmware "$dir/out"
 "$tieline" drain onw 2>"$dir/err"
 is 1 $? "a place that is not there"
+has "did you mean 'own'?" "$dir/err"
 "$tieline" undrain own >/dev/null || fail "undrain"
 hash=$("$tieline" policy show --json | jq -r .hash)
 "$tieline" policy set "$dir/bad.yaml" 2>"$dir/err"
@@ -373,6 +374,30 @@ has "6 EUR" "$dir/out"
 "$tieline" policy set --dry-run "$dir/good.yaml" >/dev/null || fail "policy set --dry-run"
 "$tieline" policy set "$dir/good.yaml" >/dev/null || fail "policy set"
 is "$hash" "$("$tieline" policy show --json | jq -r .hash)" "the first policy is live again"
+
+# ------------------------------------------------------------------- what is sent and what is described
+curl -s --unix-socket "$TIELINE_STATE/tieline.sock" http://localhost/openapi.json >"$dir/openapi.json"
+# described SCHEMA JSON: no field is sent that the schema does not name
+described() {
+    local extra
+    extra=$(jq -c --arg name "$1" --slurpfile sent "$2" \
+        '($sent | map(keys) | add) - (.components.schemas[$name].properties | keys)' "$dir/openapi.json")
+    is "[]" "$extra" "fields of $1 that are not described"
+}
+"$tieline" show "$two" --json >"$dir/out"
+described Job "$dir/out"
+jq '.attempts[]' "$dir/out" >"$dir/part" && described Attempt "$dir/part"
+"$tieline" explain "$two" --json >"$dir/out"
+described Explanation "$dir/out"
+jq '.decision' "$dir/out" >"$dir/part" && described Decision "$dir/part"
+jq '.decision.places[]' "$dir/out" >"$dir/part" && described Verdict "$dir/part"
+jq '.decision.facts[]' "$dir/out" >"$dir/part" && described Fact "$dir/part"
+"$tieline" places --json >"$dir/out"
+described Place "$dir/out"
+curl -s --unix-socket "$TIELINE_STATE/tieline.sock" http://localhost/v1/bursts >"$dir/out"
+described BurstList "$dir/out"
+jq '.bursts[]' "$dir/out" >"$dir/part" && described Burst "$dir/part"
+jq '.budgets[]' "$dir/out" >"$dir/part" && described Budget "$dir/part"
 
 # ----------------------------------------------------------------------------------- a broker that hangs
 kill -STOP "$broker"

@@ -77,6 +77,15 @@ static void expect_words(const char *text, const char *words)
     json_decref(job);
 }
 
+static void expect_end(const char *text, const char *words)
+{
+    char out[128];
+    json_t *job = json_loads(text, 0, NULL);
+    end_words(job, out, sizeof out);
+    cr_expect_str_eq(out, words);
+    json_decref(job);
+}
+
 static void expect_reason(const char *text, const char *words)
 {
     char out[128];
@@ -151,4 +160,7 @@ Test(cli_status, in_words)
     expect_words("{\"outcome\":\"time-limit\"}", "time limit");
     expect_words("{\"outcome\":\"out-of-memory\"}", "out of memory");
     expect_words("{\"reason\":\"upstream\"}", "upstream");
+    expect_words("{\"state\":\"cancelled\",\"outcome\":\"cancelled\"}", "cancelled");
+    expect_end("{\"state\":\"cancelled\",\"outcome\":\"cancelled\"}", "");
+    expect_end("{\"state\":\"failed\",\"outcome\":\"exit\",\"exit_code\":2}", "exit 2");
 }

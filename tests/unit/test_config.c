@@ -415,3 +415,41 @@ Test(config, docs_name_every_key)
     }
     free(text);
 }
+
+/* Wherever the broker was started: what the file names lies beside the file. */
+Test(config, relative_paths_count_from_the_folder_of_the_file)
+{
+    char dir[] = "/tmp/tieline-config.XXXXXX";
+    struct federation *federation;
+    struct error err;
+    cr_assert_not_null(mkdtemp(dir));
+    char *path = xasprintf("%s/tieline.yaml", dir);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    (void)fputs(
+        "policy: policies/main.yaml\n"
+        "store: sqlite:./jobs.db\n"
+        "state: /var/lib/elsewhere\n"
+        "server: {listen: 127.0.0.1:0, tls: {certificate: tls/cert.pem, key: {file: tls/key.pem}}}\n"
+        "clusters: {own: {adapter: local}}\n",
+        file);
+    (void)fclose(file);
+    cr_assert_eq(config_federation_load(path, adapter_types, &federation, &err), 0, "%s", err.text);
+    char *folder = realpath(dir, NULL);
+    char *wanted[] = {xasprintf("%s/policies/main.yaml", folder),
+                      xasprintf("sqlite:%s/jobs.db", folder), xasprintf("%s/tls/cert.pem", folder),
+                      xasprintf("%s/tls/key.pem", folder)};
+    const char *got[] = {federation->policy_file, federation->store, federation->server.certificate,
+                         federation->server.key.file};
+    for (size_t i = 0; i < 4; i++) {
+        cr_expect_str_eq(got[i], wanted[i]);
+        free(wanted[i]);
+    }
+    cr_expect_str_eq(federation->state_dir, "/var/lib/elsewhere");
+    cr_expect_str_eq(federation->tokens_file, "/var/lib/elsewhere/tokens");
+    federation_destroy(federation);
+    (void)remove(path);
+    (void)remove(dir);
+    free(folder);
+    free(path);
+}
