@@ -1,6 +1,5 @@
 #include "api/cli/location.h"
 
-#include "api/cli/client.h"
 #include "broker/core/alloc.h"
 #include "broker/core/cluster.h"
 #include "broker/core/limits.h"
@@ -52,7 +51,9 @@ static const char *state_asked(const struct args *args)
     const char *env = getenv("TIELINE_STATE");
     bool is_client = false, has_config = args_has(args, "config");
     for (size_t i = 0; i < args->table_count; i++) {
-        is_client = is_client || args->tables[i] == client_flags;
+        for (const struct flag *flag = args->tables[i]; flag->name; flag++) {
+            is_client = is_client || strcmp(flag->name, "url") == 0;
+        }
     }
     for (size_t i = 0; i < args->given_count; i++) {
         const struct flag *flag = args->given[i].flag;

@@ -84,6 +84,24 @@ Test(decide, sentences_of_what_never_changes)
     lab_destroy(lab);
 }
 
+Test(decide, nobodys_jobs_run_as_somebody_else_unasked)
+{
+    struct own_first site = own_first();
+    struct lab *lab = site.lab;
+    lab->federation.own_user = (char *)"operator";
+    lab->subject.owner = "alice";
+    expect_row(lab, "edge", VERDICT_NEVER,
+               "alice has no user at edge: only jobs of operator run there");
+    lab->clusters[2].shared = true;
+    expect_chosen(lab, "edge", "the only place of tier 1 that can take it now");
+    lab->subject.owner = "operator";
+    lab->clusters[2].shared = false;
+    struct decision decision = lab_decide(lab);
+    cr_assert_geq(decision.chosen, 0);
+    decision_fini(&decision);
+    lab_destroy(lab);
+}
+
 Test(decide, sentences_of_guards)
 {
     struct own_first site = own_first();

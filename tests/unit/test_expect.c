@@ -153,3 +153,10 @@ Test(expect, a_job_that_is_none_is_told)
 {
     cr_assert_not_null(strstr(run("{\"needs\": {\"cpus\": \"many\"}}"), "its job: "));
 }
+
+Test(expect, an_expectation_means_whoever_may_run_there)
+{
+    lab->federation.own_user = (char *)"operator";
+    line.goes_to = lab_texts(lab, "hpc k8s edge");
+    cr_assert_str_eq(run("{\"class\": \"training\"}"), "");
+}
