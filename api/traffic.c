@@ -16,6 +16,31 @@ enum { STATUS_COUNT = sizeof statuses / sizeof statuses[0], ROUTES_MAX = 64 };
 static const int64_t bounds_ms[] = {1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10000};
 enum { BOUND_COUNT = sizeof bounds_ms / sizeof bounds_ms[0] };
 
+/* X(constant, name, type, help): docs/metrics.md is printed from it too */
+#define TRAFFIC_LIST(X)                                                                            \
+    X(REQUESTS_TOTAL, "tieline_http_requests_total", "counter",                                    \
+      "Requests by route; code 0: the connection ended before the answer")                         \
+    X(DURATION, "tieline_http_request_duration_seconds", "histogram",                              \
+      "Time of a request, without those that wait on purpose")                                     \
+    X(CONNECTIONS, "tieline_http_connections", "gauge", "Open connections")                        \
+    X(FOLLOWERS, "tieline_http_followers", "gauge", "Long polls and streams under way")            \
+    X(FOLLOWERS_LIMIT, "tieline_http_followers_limit", "gauge", "How many there may be")           \
+    X(BODY_BYTES, "tieline_http_body_bytes", "gauge", "Bytes of request bodies held")
+
+enum traffic_metric {
+#define X(constant, name, type, help) TRAFFIC_##constant,
+    TRAFFIC_LIST(X)
+#undef X
+};
+
+static const struct {
+    const char *name, *type, *help;
+} metrics[] = {
+#define X(constant, name, type, help) {name, type, help},
+    TRAFFIC_LIST(X)
+#undef X
+};
+
 struct traffic {
     int64_t requests[ROUTES_MAX][STATUS_COUNT]; /* the last row: no route fitted */
     int64_t took[BOUND_COUNT + 1];
@@ -57,15 +82,15 @@ void traffic_request(struct traffic *traffic, const struct endpoint *route, int 
     traffic->took_ms += ms;
 }
 
-static void print_head(FILE *out, const char *name, const char *type, const char *help)
+static void print_head(FILE *out, enum traffic_metric metric)
 {
-    (void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    (void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", metrics[metric].name, metrics[metric].help,
+                  metrics[metric].name, metrics[metric].type);
 }
 
 static void print_requests(const struct traffic *traffic, FILE *out)
 {
-    print_head(out, "tieline_http_requests_total", "counter",
-               "Requests by route; code 0: the connection ended before the answer.");
+    print_head(out, TRAFFIC_REQUESTS_TOTAL);
     for (size_t row = 0; row < ROUTES_MAX; row++) {
         const struct endpoint *route = row < endpoint_count ? &endpoint_table[row] : NULL;
         for (size_t i = 0; i < STATUS_COUNT; i++) {
@@ -83,9 +108,7 @@ static void print_requests(const struct traffic *traffic, FILE *out)
 static void print_durations(const struct traffic *traffic, FILE *out)
 {
     int64_t count = 0;
-    print_head(out, "tieline_http_request_duration_seconds", "histogram",
-               "From the first line of a request to the end of its answer, without those that wait "
-               "on purpose.");
+    print_head(out, TRAFFIC_DURATION);
     for (size_t i = 0; i < BOUND_COUNT; i++) {
         count += traffic->took[i];
         (void)fprintf(out,
@@ -107,16 +130,16 @@ static void print_gauges(const struct api *api, FILE *out)
     for (const struct request *request = api->requests; request; request = request->next) {
         waiting += request->waits;
     }
-    print_head(out, "tieline_http_connections", "gauge", "Open connections.");
+    print_head(out, TRAFFIC_CONNECTIONS);
     (void)fprintf(out,
                   "tieline_http_connections{listener=\"unix\"} %d\n"
                   "tieline_http_connections{listener=\"tcp\"} %d\n",
                   api->listeners[0].conn_count, api->listeners[1].conn_count);
-    print_head(out, "tieline_http_followers", "gauge", "Long polls and streams under way.");
+    print_head(out, TRAFFIC_FOLLOWERS);
     (void)fprintf(out, "tieline_http_followers %d\n", waiting);
-    print_head(out, "tieline_http_followers_limit", "gauge", "How many there may be.");
+    print_head(out, TRAFFIC_FOLLOWERS_LIMIT);
     (void)fprintf(out, "tieline_http_followers_limit %d\n", LIMIT_FOLLOWERS);
-    print_head(out, "tieline_http_body_bytes", "gauge", "Bytes of request bodies held.");
+    print_head(out, TRAFFIC_BODY_BYTES);
     (void)fprintf(out, "tieline_http_body_bytes %zu\n", api->body_bytes);
 }
 
@@ -125,4 +148,12 @@ void traffic_print(const struct api *api, FILE *out)
     print_requests(api->traffic, out);
     print_durations(api->traffic, out);
     print_gauges(api, out);
+}
+
+void traffic_docs(FILE *out)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
+        (void)fprintf(out, "| `%s` | %s | %s |\n", metrics[i].name, metrics[i].type,
+                      metrics[i].help);
+    }
 }

@@ -20,4 +20,7 @@ void traffic_request(struct traffic *traffic, const struct endpoint *route, int 
 /* Prometheus text format. */
 void traffic_print(const struct api *api, FILE *out);
 
+/* The rows of the table that metrics_docs of the broker begins. */
+void traffic_docs(FILE *out);
+
 #endif

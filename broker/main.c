@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "api/cli/command.h"
 #include "api/tokens.h"
+#include "api/traffic.h"
 #include "broker/core/alloc.h"
 #include "broker/core/job.h"
 #include "broker/metrics.h"
@@ -80,6 +81,12 @@ static const struct adapter_type *const *all_adapters(void)
     return all;
 }
 
+static void print_metrics(FILE *out)
+{
+    metrics_docs(out);
+    traffic_docs(out);
+}
+
 static void print_configuration(FILE *out)
 {
     config_docs_print(all_adapters(), out);
@@ -91,7 +98,7 @@ int main(int argc, char **argv)
         {"configuration", "every key of tieline.yaml, policy.yaml and a job", print_configuration},
         {"job-states", "states of jobs and attempts, and what leads from one to another",
          job_states_print},
-        {"metrics", "what /metrics shows", metrics_docs},
+        {"metrics", "what /metrics shows", print_metrics},
         {"api", "what is served over HTTP", api_routes_print},
         {NULL, NULL, NULL},
     };

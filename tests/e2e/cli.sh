@@ -417,7 +417,7 @@ submits_as_alice() {
 wait_until 10 submits_as_alice || fail "a token that was added is taken"
 TIELINE_TOKEN=$token "$tieline" submit --url "$url" --require places=cloud -- true 2>"$dir/err"
 is 126 $? "a place that is not shared"
-has "no user at cloud" "$dir/err"
+has "no place could ever run this" "$dir/err"
 is "alice media" "$("$tieline" show "$id" --json | jq -r '.owner + " " + .team')" "who the token says"
 "$tieline" list --url "$url" --json >/dev/null || fail "the local token is found"
 TIELINE_URL=http://127.0.0.1:1 "$tieline" list --state-dir "$TIELINE_STATE" --json >/dev/null ||
