@@ -1,7 +1,8 @@
 /* slurm_ops.c - submit, find, poll, cancel.
  *
- * An attempt is known by its name, which holds the job's id and the attempt's number; the comment says
- * whose federation it is. A job id of Slurm alone proves nothing: ids are used again after a reset.
+ * An attempt is known by its comment, which holds the federation, the job's id and the attempt's number;
+ * where somebody has changed the comment, by its name and user. A job id of Slurm alone proves nothing:
+ * ids are used again after a reset.
  * Slurm forgets an ended job after MinJobAge. What is not listed any more ended, if it was accepted
  * once; how it ended only accounting can tell. */
 #include "adapters/slurm.h"
@@ -65,9 +66,11 @@ static bool is_ours(const struct slurm *slurm, const struct slurm_job *job, char
 static bool is_attempt(const struct slurm *slurm, const struct slurm_job *job,
                        const struct attempt_ref *ref)
 {
+    char id[ID_SIZE];
+    int attempt;
     bool too_old = job->submit_ms && job->submit_ms < ref->intent_ms - SKEW_MS;
-    return !strcmp(job->name, ref->name) && !is_foreign(slurm, job) && !too_old &&
-           job->phase != SLURM_SIBLING;
+    return !too_old && is_ours(slurm, job, id, &attempt) && attempt == ref->attempt &&
+           !strcmp(id, ref->job_id);
 }
 
 /* ---- reports */
@@ -191,6 +194,12 @@ static void accounted_cb(void *arg, struct slurm_reply *reply)
         const struct slurm_job *job = lowest(op, reply->answer);
         if (job && job->phase == SLURM_ENDED) {
             finish_job(op, job);
+        } else if (job && !op->ref.native_id[0]) {
+            /* It may run, or begin to: the controller's list can be older than accounting. */
+            error_set(&op->call->err, ERROR_UNAVAILABLE,
+                      "accounting knows '%s' as job %lld, the controller does not list it",
+                      op->ref.name, (long long)job->id);
+            slurm_op_finish(op, ADAPTER_UNKNOWN);
         } else {
             finish_forgotten(op);
         }

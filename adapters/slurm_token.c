@@ -83,6 +83,25 @@ static int read_again(struct slurm_token *token, struct error *err)
     return 0;
 }
 
+/* A command may hang for long each time, and many calls wait in line: its failure counts for a while. */
+static int read_first(struct slurm_token *token, struct error *err)
+{
+    bool is_command = token->secret->command.count > 0;
+    if (token->failed_ms && clock_mono_ms(token->clock) - token->failed_ms < RENEW_MS) {
+        *err = token->failure;
+        return -1;
+    }
+    token->failed_ms = 0;
+    if (!read_again(token, err)) {
+        return 0;
+    }
+    if (is_command) {
+        token->failure = *err;
+        token->failed_ms = clock_mono_ms(token->clock);
+    }
+    return -1;
+}
+
 /* Whether the file is another one than that which was read. */
 static bool file_changed(struct slurm_token *token)
 {
@@ -105,11 +124,10 @@ static bool is_expired(const struct slurm_token *token)
 bool slurm_token_renew(struct slurm_token *token, const char *used)
 {
     struct error ignored;
-    int64_t now = clock_mono_ms(token->clock);
-    bool is_due = !token->renewed_ms || now - token->renewed_ms >= RENEW_MS;
+    bool is_due = !token->renewed_ms || clock_mono_ms(token->clock) - token->renewed_ms >= RENEW_MS;
     if (token->text && is_due) {
-        token->renewed_ms = now;
         (void)read_again(token, &ignored); /* if it fails, the old one is kept and refused again */
+        token->renewed_ms = clock_mono_ms(token->clock);
     }
     return token->text && used && strcmp(token->text, used) != 0;
 }
@@ -122,7 +140,7 @@ int slurm_token_get(struct slurm_token *token, const char **out, struct error *e
         return 0;
     }
     bool changed = file_changed(token);
-    if ((!token->text || changed) && read_again(token, err)) {
+    if ((!token->text || changed) && read_first(token, err)) {
         return -1;
     }
     if (is_expired(token)) {

@@ -13,7 +13,9 @@ struct slurm_token {
     struct clock *clock;
     char *text;         /* NULL: not read yet */
     int64_t expires_ms; /* wall; 0: the token does not say */
-    int64_t renewed_ms; /* monotonic, of the last renewal */
+    int64_t renewed_ms; /* monotonic, when the last renewal was over */
+    int64_t failed_ms;  /* monotonic, when the command had failed; 0: it has not */
+    struct error failure;
     struct timespec changed;
     ino_t inode;
 };

@@ -96,22 +96,29 @@ static bool host_name(const char *host, char out[HOST_MAX])
     return true;
 }
 
-/* The address that the client connected to, as text. */
+/* The address that the client connected to, as text; of an IPv4 client of [::] in either form. */
 static bool is_local_address(int fd, const char *host)
 {
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     unsigned char number[sizeof(struct in6_addr)];
-    if (getsockname(fd, (struct sockaddr *)&address, &size) < 0 ||
-        inet_pton(address.ss_family, host, number) != 1) {
+    if (getsockname(fd, (struct sockaddr *)&address, &size) < 0) {
+        return false;
+    }
+    const struct in6_addr *six = &((struct sockaddr_in6 *)&address)->sin6_addr;
+    if (address.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six) &&
+        inet_pton(AF_INET, host, number) == 1) {
+        return memcmp(&six->s6_addr[sizeof *six - sizeof(struct in_addr)], number,
+                      sizeof(struct in_addr)) == 0;
+    }
+    if (inet_pton(address.ss_family, host, number) != 1) {
         return false;
     }
     if (address.ss_family == AF_INET) {
         return memcmp(&((struct sockaddr_in *)&address)->sin_addr, number,
                       sizeof(struct in_addr)) == 0;
     }
-    return memcmp(&((struct sockaddr_in6 *)&address)->sin6_addr, number, sizeof(struct in6_addr)) ==
-           0;
+    return memcmp(six, number, sizeof *six) == 0;
 }
 
 bool head_host_is_ours(const struct api *api, int fd, const char *host)

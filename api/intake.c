@@ -30,7 +30,7 @@ bool intake_is_array(const char *text, size_t length)
 
 void intake_init(struct intake *intake, const char *text, size_t length, bool lines)
 {
-    *intake = (struct intake){.text = text, .length = length, .lines = lines};
+    *intake = (struct intake){.text = text, .length = length, .lines = lines, .mark = {0, 1, 1}};
     intake->problems = json_array();
     if (!lines) {
         skip_blanks(intake);
@@ -48,17 +48,18 @@ void intake_fini(struct intake *intake)
     *intake = (struct intake){0};
 }
 
-/* Lines and columns of an item become those of the body. */
-static void place_in_body(const struct intake *intake, const char *item, struct error *err)
+/* Lines and columns of the item at `at` become those of the body. Places come in their order. */
+static void place_in_body(struct intake *intake, size_t at, struct error *err)
 {
-    int line = 1, column = 1;
-    for (const char *c = intake->text; c < item; c++) {
-        bool ends = *c == '\n';
-        line += ends;
-        column = ends ? 1 : column + (((unsigned char)*c & 0xC0) != 0x80);
+    struct intake_mark *mark = &intake->mark;
+    for (; mark->at < at; mark->at++) {
+        unsigned char c = (unsigned char)intake->text[mark->at];
+        bool ends = c == '\n';
+        mark->line += ends;
+        mark->column = ends ? 1 : mark->column + ((c & 0xC0) != 0x80);
     }
-    err->column = err->line <= 1 ? err->column + column - 1 : err->column;
-    err->line += line - 1;
+    err->column = err->line <= 1 ? err->column + mark->column - 1 : err->column;
+    err->line += mark->line - 1;
 }
 
 int intake_one(const char *text, size_t length, struct value **out, struct error *err)
@@ -79,7 +80,7 @@ static int add_item(struct intake *intake, const char *text, size_t length, stru
     }
     if (intake_one(text, length, &value, err) < 0) {
         if (err->line && !intake->lines) {
-            place_in_body(intake, text, err);
+            place_in_body(intake, (size_t)(text - intake->text), err);
         }
         if (err->code == ERROR_MALFORMED && !intake->lines) {
             return -1;
@@ -121,12 +122,12 @@ static size_t item_end(const struct intake *intake, size_t from)
     return intake->length;
 }
 
-static int broken(const struct intake *intake, const char *what, struct error *err)
+static int broken(struct intake *intake, const char *what, struct error *err)
 {
     size_t at = intake->at < intake->length ? intake->at : intake->length;
     error_set(err, ERROR_MALFORMED, "%s", what);
     err->line = err->column = 1;
-    place_in_body(intake, intake->text + at, err);
+    place_in_body(intake, at, err);
     return error_expect(err, "one JSON array of jobs");
 }
 

@@ -13,6 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct intake_mark { /* a place in the body that has been counted */
+    size_t at;
+    int line, column;
+};
+
 struct intake {
     const char *text; /* borrowed */
     size_t length, at;
@@ -21,6 +26,7 @@ struct intake {
     size_t count, room;
     size_t good;      /* items that are no placeholders */
     json_t *problems; /* array of [index, problem] */
+    struct intake_mark mark;
 };
 
 /* Whether a body is an array: its first character that is no blank. */

@@ -265,6 +265,37 @@ static int write_all(int fd, const char *text, size_t length)
     return 0;
 }
 
+/* Of the file, or of its folder when there is no file. */
+static int stat_owner(const char *path, struct stat *out)
+{
+    if (stat(path, out) == 0) {
+        return 0;
+    }
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+    int status = errno == ENOENT ? stat(folder, out) : -1;
+    free(folder);
+    return status;
+}
+
+/* What root makes must be readable for the broker, which runs as another user. A file with a second name
+ * may be somebody else's: it is left alone. */
+static int give_to_owner(int fd, const char *path)
+{
+    struct stat owner, own;
+    if (geteuid() != 0) {
+        return 0;
+    }
+    if (stat_owner(path, &owner) < 0 || fstat(fd, &own) < 0) {
+        return -1;
+    }
+    bool is_given = own.st_uid == owner.st_uid && own.st_gid == owner.st_gid;
+    if (is_given || !S_ISREG(own.st_mode) || own.st_nlink != 1) {
+        return 0;
+    }
+    return fchown(fd, owner.st_uid, owner.st_gid);
+}
+
 /* Replaces the file in one step. */
 static int write_file(const char *path, const struct file *file, struct error *err)
 {
@@ -277,9 +308,10 @@ static int write_file(const char *path, const struct file *file, struct error *e
                       t->team[0] ? t->team : "-", role_words[t->role], t->created);
     }
     char *temporary = xasprintf("%s.new", path);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool good =
-        fd >= 0 && !text.full && write_all(fd, text.text, text.length) == 0 && fsync(fd) == 0;
+    (void)unlink(temporary); /* of a change that was cut off */
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool good = fd >= 0 && !text.full && give_to_owner(fd, path) == 0 &&
+                write_all(fd, text.text, text.length) == 0 && fsync(fd) == 0;
     good = fd >= 0 && close(fd) == 0 && good;
     if (!good || rename(temporary, path) < 0) {
         error_set(err, ERROR_INTERNAL, "%.150s cannot be written: %s", path, strerror(errno));
@@ -296,7 +328,7 @@ static int lock(const char *path, struct error *err)
 {
     char *name = xasprintf("%s.lock", path);
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || flock(fd, LOCK_EX) < 0) {
+    if (fd < 0 || give_to_owner(fd, path) < 0 || flock(fd, LOCK_EX) < 0) {
         error_set(err, ERROR_INTERNAL, "%.150s cannot be locked: %s", name, strerror(errno));
         if (fd >= 0) {
             (void)close(fd);

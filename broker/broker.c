@@ -444,13 +444,13 @@ static void cancel_found(void *arg, const struct job *job, const struct error *e
         cancel_answer(op, job, NULL);
         return;
     }
+    cancel_ask(broker, op); /* also when nobody can wait for it */
     if (left <= 0 || follow_wait(broker->follow, op->id, left, op->again, op) < 0) {
         error_set(&mine, ERROR_UNAVAILABLE, "the cancel of %s is not on disk yet: ask again",
                   job->id);
         cancel_answer(op, NULL, &mine);
         return;
     }
-    cancel_ask(broker, op);
 }
 
 static void cancel_look(void *arg)
@@ -534,6 +534,7 @@ static void take_up(struct broker *broker)
         next = entry->next;
         bool active = entry->job->state == JOB_ACTIVE || entry->job->state == JOB_CANCELLING;
         if (!active || !recover_is_unsure(&broker->context, entry->job)) {
+            entry->inherited = active;
             drive(broker, entry);
             continue;
         }

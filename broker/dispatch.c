@@ -107,9 +107,21 @@ static void give_up_unsent(struct dispatch *dispatch, struct entry *entry, enum 
          json_pack("{s:s, s:s}", "outcome", outcome_name(outcome), "reason", reason));
 }
 
+/* The answer of a submit could not be written down: whether the member has it must be looked up. */
+static void was_sent(struct dispatch *dispatch, struct entry *entry)
+{
+    post(dispatch, entry, EVENT_UNSURE,
+         json_pack("{s:s}", "reason", "the answer to the submit could not be stored"));
+}
+
 static void submit_failed(struct dispatch *dispatch, struct entry *entry, const struct error *err)
 {
-    bool not_sent = err->code == ERROR_UNAVAILABLE || err->code == ERROR_UNAUTHORIZED;
+    bool not_sent = err->code == ERROR_UNAVAILABLE || err->code == ERROR_UNAUTHORIZED ||
+                    err->code == ERROR_TOO_MANY || err->code == ERROR_STORE;
+    if (not_sent && entry->inherited && entry->tries >= SEND_TRIES) {
+        was_sent(dispatch, entry); /* not now; but perhaps before */
+        return;
+    }
     entry->sent = false; /* positively not done */
     if (not_sent && entry->tries < SEND_TRIES) {
         timer_start(entry->timer, backoff(entry));
@@ -235,13 +247,6 @@ static void cancel(struct dispatch *dispatch, struct entry *entry)
     entry->op = OP_CALL;
 }
 
-/* The answer of a submit could not be written down: whether the member has it must be looked up. */
-static void was_sent(struct dispatch *dispatch, struct entry *entry)
-{
-    post(dispatch, entry, EVENT_UNSURE,
-         json_pack("{s:s}", "reason", "the answer to the submit could not be stored"));
-}
-
 /* A job that was cancelled before anything left this broker has ended here and now. */
 static void cancel_unsent(struct dispatch *dispatch, struct entry *entry)
 {
@@ -259,7 +264,9 @@ static void act(struct dispatch *dispatch, struct entry *entry)
     bool cancelling = entry->job->state == JOB_CANCELLING;
     switch (attempt->state) {
     case ATTEMPT_INTENDED:
-        (entry->sent ? was_sent : cancelling ? cancel_unsent : submit)(dispatch, entry);
+        (entry->sent || (cancelling && entry->inherited) ? was_sent
+         : cancelling                                    ? cancel_unsent
+                                                         : submit)(dispatch, entry);
         break;
     case ATTEMPT_UNSURE: find(dispatch, entry); break;
     case ATTEMPT_ACCEPTED:
@@ -317,7 +324,7 @@ void dispatch_forget(struct dispatch *dispatch, struct entry *entry)
     timer_destroy(entry->timer);
     entry->timer = NULL;
     entry->tries = 0;
-    entry->sent = false;
+    entry->sent = entry->inherited = false;
 }
 
 void dispatch_again(struct dispatch *dispatch, struct entry *entry)

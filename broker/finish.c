@@ -7,6 +7,7 @@
 #include "broker/picture.h"
 #include "broker/subject.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,19 +70,30 @@ static bool is_refused_everywhere(struct context *context, const struct job *job
     return result < 0;
 }
 
+/* What may be cut is cut between two characters: a text that is not UTF-8 could not be stored. */
+static void put_reason(char out[REASON_SIZE], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void put_reason(char out[REASON_SIZE], const char *format, ...)
+{
+    char text[2 * REASON_SIZE + 2 * PLACE_SIZE];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    copy_text(out, REASON_SIZE, text);
+}
+
 static void describe(const struct attempt *attempt, char out[REASON_SIZE])
 {
     switch (attempt->outcome) {
-    case OUTCOME_EXIT:
-        (void)snprintf(out, REASON_SIZE, "exit %d at %s", attempt->exit_code, attempt->place);
-        break;
+    case OUTCOME_EXIT: put_reason(out, "exit %d at %s", attempt->exit_code, attempt->place); break;
     case OUTCOME_SIGNAL:
-        (void)snprintf(out, REASON_SIZE, "died of signal %d at %s", attempt->signal,
-                       attempt->place);
+        put_reason(out, "died of signal %d at %s", attempt->signal, attempt->place);
         break;
     default:
-        (void)snprintf(out, REASON_SIZE, "%s at %s%s%s", outcome_name(attempt->outcome),
-                       attempt->place, attempt->reason[0] ? ": " : "", attempt->reason);
+        put_reason(out, "%s at %s%s%s", outcome_name(attempt->outcome), attempt->place,
+                   attempt->reason[0] ? ": " : "", attempt->reason);
         break;
     }
 }
@@ -99,8 +111,7 @@ static void judge(struct context *context, const struct job *job, struct judgeme
         /* What a person cancelled at the member is CANCELLED too, never run elsewhere. */
         out->state = JOB_CANCELLED;
         if (job->cancelled_by[0]) {
-            (void)snprintf(out->reason, sizeof out->reason, "cancelled by %s at %s",
-                           job->cancelled_by, attempt->place);
+            put_reason(out->reason, "cancelled by %s at %s", job->cancelled_by, attempt->place);
         }
         out->outcome = OUTCOME_CANCELLED;
     } else if (was_never_sent(job, attempt)) {

@@ -54,6 +54,7 @@ struct entry {
     int64_t since_ms;        /* monotonic: of the first try */
     struct entry *line_next; /* queue: while a reload moves it */
     bool sent;               /* a submit of the current attempt was handed to the member */
+    bool inherited;          /* its attempt is of a broker that died: it may have been sent */
 
     /* watch */
     int waits;     /* attempt that a listing showed to wait there */

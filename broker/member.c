@@ -150,7 +150,9 @@ static int enqueue(struct members *members, int cluster, enum verb verb,
                    int64_t offset, member_done_fn done, void *arg)
 {
     struct member *member = &members->items[cluster];
-    if (members->closing || member->stats.in_line >= LIMIT_MEMBER_LINE) {
+    /* A look at the member, one of each kind at most, goes before all work: it tells whether it hangs. */
+    bool look = verb == VERB_PROBE || verb == VERB_POLL;
+    if (members->closing || (!look && member->stats.in_line >= LIMIT_MEMBER_LINE)) {
         return -1;
     }
     struct member_call *call = xcalloc(1, sizeof *call);
@@ -168,9 +170,9 @@ static int enqueue(struct members *members, int cluster, enum verb verb,
     call->arg = arg;
     call->call.done = answered_cb;
     call->timer = clock_timer(members->context->clock, late_cb, call);
-    call->next = NULL;
-    *(member->line_last ? &member->line_last->next : &member->line) = call;
-    member->line_last = call;
+    call->next = look ? member->line : NULL;
+    *(look || !member->line_last ? &member->line : &member->line_last->next) = call;
+    member->line_last = call->next ? member->line_last : call;
     member->stats.in_line++;
     pump(member);
     return 0;

@@ -586,7 +586,9 @@ void picture_budgets_from_json(struct picture *picture, const json_t *json)
         const char *name = json_string_value(json_object_get(sum, "name"));
         int budget = name ? budget_index(picture, name) : -1;
         int64_t period = json_integer_value(json_object_get(sum, "period"));
-        if (budget >= 0 && period == picture->budgets[budget].period_start_ms) {
+        /* A later period than now's: the clock was set back. What was spent stays spent. */
+        if (budget >= 0 && period >= picture->budgets[budget].period_start_ms) {
+            picture->budgets[budget].period_start_ms = period;
             picture->view.budgets[budget].settled =
                 json_integer_value(json_object_get(sum, "settled"));
         }

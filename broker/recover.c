@@ -15,6 +15,20 @@ struct loading {
     const struct recover_hooks *hooks;
 };
 
+/* Work at a place that is gone from the configuration could neither be watched nor ended. */
+static int check_place(const struct context *context, const struct job *job, struct error *err)
+{
+    const struct attempt *attempt = job_attempt(job);
+    bool live = job->state == JOB_ACTIVE || job->state == JOB_CANCELLING;
+    if (!live || !attempt || attempt->state == ATTEMPT_ENDED ||
+        federation_place(context->federation, attempt->place)) {
+        return 0;
+    }
+    error_set(err, ERROR_INVALID, "job %s is at %s, which is not configured", job->id,
+              attempt->place);
+    return error_expect(err, "put it back, and drain it until its jobs have ended");
+}
+
 static int load_job(void *arg, const json_t *row, const struct event *submit, struct error *err)
 {
     struct loading *loading = arg;
@@ -31,6 +45,10 @@ static int load_job(void *arg, const json_t *row, const struct event *submit, st
         return error_prefix(err, "job %s", submit->id);
     }
     job->submit_seq = submit->seq;
+    if (check_place(loading->context, job, err) < 0) {
+        job_unref(job);
+        return -1;
+    }
     journal_add_take(loading->context->journal, job);
     return 0;
 }

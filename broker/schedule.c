@@ -230,13 +230,16 @@ static void slice_cb(void *arg)
     struct schedule *schedule = arg;
     struct context *context = schedule->context;
     if (!schedule->running) {
+        schedule->again = false;
         begin_pass(schedule);
     }
-    schedule->again = false;
     int64_t start = clock_mono_ms(context->clock);
     while (!store_is_tight(schedule)) {
         if (!decide_next(schedule)) {
             schedule->running = false;
+            if (schedule->again) { /* something changed during the pass: another one */
+                timer_start(schedule->timer, 0);
+            }
             break;
         }
         if (clock_mono_ms(context->clock) - start >= LIMIT_SLICE_US / 1000) {
@@ -255,8 +258,7 @@ static void slice_cb(void *arg)
 void schedule_kick(struct schedule *schedule)
 {
     if (!schedule->again) {
-        schedule->again = true;
-        schedule->running = false; /* the pass begins anew with what changed */
+        schedule->again = true; /* a pass under way goes to its end first: its last shapes too */
         timer_start(schedule->timer, 0);
     }
 }

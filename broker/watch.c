@@ -111,6 +111,15 @@ static void apply_report(struct watch *watch, struct entry *entry, const struct 
     }
 }
 
+/* It was given up here, and goes on there all the same: a submit that came very late. */
+static bool is_back(const struct attempt *attempt, const struct report *report)
+{
+    bool given_up = attempt->state == ATTEMPT_ENDED &&
+                    (attempt->outcome == OUTCOME_ABSENT || attempt->outcome == OUTCOME_GONE ||
+                     attempt->outcome == OUTCOME_REJECTED);
+    return given_up && (report->state == REPORT_PENDING || report->state == REPORT_RUNNING);
+}
+
 static void take_report(struct member_watch *member, const struct report *report)
 {
     struct watch *watch = member->watch;
@@ -121,7 +130,7 @@ static void take_report(struct member_watch *member, const struct report *report
     }
     const struct attempt *attempt = job_attempt(entry->job);
     const struct place *place = federation_place(watch->context->federation, attempt->place);
-    if (!place || place->cluster != member->cluster) {
+    if (!place || place->cluster != member->cluster || is_back(attempt, report)) {
         watch->hooks.stray(watch->hooks.arg, member->cluster->index, report);
         return;
     }

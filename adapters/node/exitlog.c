@@ -191,7 +191,7 @@ int exitlog_sync(struct exitlog *log, struct error *err)
     return 0;
 }
 
-int exitlog_rewrite(struct exitlog *log, const json_t *records, struct error *err)
+int exitlog_rewrite(struct exitlog *log, const json_t *records, bool *replaced, struct error *err)
 {
     struct strbuf text;
     strbuf_init(&text, GROUP_MAX);
@@ -202,8 +202,9 @@ int exitlog_rewrite(struct exitlog *log, const json_t *records, struct error *er
         line_add(&text, record);
     }
     int fd = openat(log->dir_fd, new_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || text.full || write_all(fd, text.text, text.length, 0) || fsync(fd) ||
-        renameat(log->dir_fd, new_name, log->dir_fd, log_name) || fsync(log->dir_fd)) {
+    *replaced = fd >= 0 && !text.full && !write_all(fd, text.text, text.length, 0) && !fsync(fd) &&
+                !renameat(log->dir_fd, new_name, log->dir_fd, log_name);
+    if (!*replaced) {
         system_error(err, "rewrite");
         if (fd >= 0) {
             close(fd);
@@ -215,7 +216,7 @@ int exitlog_rewrite(struct exitlog *log, const json_t *records, struct error *er
     log->fd = fd;
     log->size = (int64_t)text.length;
     strbuf_fini(&text);
-    return 0;
+    return fsync(log->dir_fd) ? system_error(err, "keep the new name of") : 0;
 }
 
 int64_t exitlog_size(const struct exitlog *log)

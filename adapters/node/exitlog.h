@@ -25,8 +25,9 @@ bool exitlog_is_dirty(const struct exitlog *log);
 /* On failure nothing of the group counts: the caller must end, or the two would differ. */
 int exitlog_sync(struct exitlog *log, struct error *err);
 
-/* Replaces all by these records in one step. Nothing may wait to be synced. */
-int exitlog_rewrite(struct exitlog *log, const json_t *records, struct error *err);
+/* Replaces all by these records in one step. Nothing may wait to be synced. On failure replaced says
+ * whether the new one is the log all the same: that may not outlive a crash, so the caller must end. */
+int exitlog_rewrite(struct exitlog *log, const json_t *records, bool *replaced, struct error *err);
 
 int64_t exitlog_size(const struct exitlog *log);
 /* Records that could not be read: what they said is not known. */

@@ -33,6 +33,7 @@
 
 enum {
     KILL_TICK_MS = 50,     /* between two rounds of killing */
+    POLL_PAUSE_MS = 100,   /* after poll() was refused */
     STOP_PASSES = 20,      /* of stopping what forks while it is stopped */
     SAVE_TRIES = 600,      /* one a second: a full disk may be cleaned up */
     READ_SIZE = 64 * 1024, /* of the job's output at once */
@@ -474,13 +475,29 @@ static int start(struct keeper *keeper, struct error *err)
     return 0;
 }
 
+/* Waits for something to do. The job must be kept even while poll() is refused: then all that can be read
+ * without waiting is looked at, after a pause. */
+static void await_any(struct keeper *keeper)
+{
+    const struct timespec pause = {.tv_nsec = POLL_PAUSE_MS * 1000000};
+    struct pollfd *watch = keeper->watch;
+    if (poll(watch, WATCH_COUNT, -1) >= 0) {
+        return;
+    }
+    bool refused = errno != EINTR;
+    if (refused) {
+        (void)nanosleep(&pause, NULL);
+    }
+    for (int i = 0; i < WATCH_COUNT; i++) {
+        watch[i].revents = refused && i != WATCH_START ? POLLIN : 0;
+    }
+}
+
 static void watch_all(struct keeper *keeper)
 {
     struct pollfd *watch = keeper->watch;
     while (!keeper->all_done) {
-        if (poll(watch, WATCH_COUNT, -1) < 0 && errno != EINTR) {
-            break;
-        }
+        await_any(keeper);
         if (watch[WATCH_START].fd >= 0 && watch[WATCH_START].revents) {
             on_start(keeper);
         }

@@ -34,6 +34,7 @@ struct keep {
     struct work *work;
     pid_t pid;
     int pidfd; /* -1: not known yet */
+    bool said; /* that it cannot be watched: it is tried many times */
     uv_poll_t poll;
 };
 
@@ -119,16 +120,45 @@ static void keeper_cb(uv_poll_t *handle, int status, int events)
     keeper_gone(keep->server, keep->work);
 }
 
-static int watch_keeper(struct server *server, struct keep *keep, int pidfd)
+static void hold(struct server *server, struct work *work)
 {
+    work->keep = xcalloc(1, sizeof *work->keep);
+    work->keep->server = server;
+    work->keep->work = work;
+    work->keep->pidfd = -1;
+}
+
+/* It runs and cannot be watched: the round for lost ones tries again. */
+static void watch_later(struct server *server, struct work *work, const char *why)
+{
+    if (!work->keep->said) {
+        server_say(server, "the keeper of %s cannot be watched yet: %s", work->key, why);
+    }
+    work->keep->said = true;
+    watch_lost(server);
+}
+
+/* Takes the pidfd. Returns -1 when it is to be tried again. */
+static int watch_keeper(struct server *server, struct work *work, int pidfd)
+{
+    struct keep *keep = work->keep;
     int failed = uv_poll_init(&server->loop, &keep->poll, pidfd);
     if (failed) {
         close(pidfd);
-        return failed;
+        watch_later(server, work, uv_strerror(failed));
+        return -1;
     }
     keep->pidfd = pidfd;
     keep->poll.data = keep;
-    return uv_poll_start(&keep->poll, UV_READABLE, keeper_cb);
+    failed = uv_poll_start(&keep->poll, UV_READABLE, keeper_cb);
+    if (failed) {
+        bool said = keep->said;
+        release(work); /* with the pidfd */
+        hold(server, work);
+        work->keep->said = said;
+        watch_later(server, work, uv_strerror(failed));
+    }
+    return failed ? -1 : 0;
 }
 
 static void watch_sample(struct server *server)
@@ -172,8 +202,7 @@ static void adopt(struct server *server, struct work *work)
         watch_lost(server); /* no descriptor is left: that says nothing about the keeper */
         return;
     }
-    if (watch_keeper(server, work->keep, pidfd)) {
-        server_say(server, "the keeper of %s cannot be watched", work->key);
+    if (watch_keeper(server, work, pidfd)) {
         return;
     }
     work->keep->pid = id.pid;
@@ -182,14 +211,6 @@ static void adopt(struct server *server, struct work *work)
     if (work->cancelled) {
         (void)pidfd_send_signal(pidfd, KEEPER_CANCEL, NULL, 0);
     }
-}
-
-static void hold(struct server *server, struct work *work)
-{
-    work->keep = xcalloc(1, sizeof *work->keep);
-    work->keep->server = server;
-    work->keep->work = work;
-    work->keep->pidfd = -1;
 }
 
 /* Of an attempt that had started when an earlier supervisor ended. */
@@ -297,10 +318,10 @@ static int start_keeper(struct server *server, struct work *work, struct error *
     hold(server, work);
     work->keep->pid = pid;
     int pidfd = pidfd_open(pid, 0);
-    if (pidfd < 0 || watch_keeper(server, work->keep, pidfd)) {
-        /* It runs and cannot be watched: the round for lost ones looks after it. */
-        server_say(server, "the keeper of %s cannot be watched: %s", work->key, strerror(errno));
-        watch_lost(server);
+    if (pidfd < 0) {
+        watch_later(server, work, strerror(errno));
+    } else {
+        (void)watch_keeper(server, work, pidfd);
     }
     return 0;
 }

@@ -203,8 +203,13 @@ static void sync_or_end(struct server *server)
         return;
     }
     json_t *records = works_records(&server->works);
-    if (exitlog_rewrite(server->log, records, &err)) {
-        server_say(server, "%s; goes on with the old one", err.text);
+    bool replaced;
+    if (exitlog_rewrite(server->log, records, &replaced, &err)) {
+        server_say(server, "%s; %s", err.text,
+                   replaced ? "ends here, running jobs go on" : "goes on with the old one");
+        if (replaced) {
+            _Exit(EXIT_FAILURE);
+        }
     }
     json_decref(records);
 }

@@ -20,6 +20,7 @@ enum {
     CONNECT_MS = 10 * 1000,
     CALL_MS = 60 * 1000, /* beyond what the broker may hold a call on purpose */
     CALL_MIN_MS = 10 * 1000,
+    CALL_HURRY_MS = 3 * 1000,
     BACKOFF_MIN_MS = 1000,
     BACKOFF_MAX_MS = 15 * 1000,
     POLL_MS = 1000,
@@ -128,6 +129,9 @@ static void set_where(struct client *client, CURL *easy, const char *url)
 /* A broker that hangs is not waited for much longer than patience says, but a bulk takes its time. */
 static long call_timeout(const struct client *client, const struct call *call)
 {
+    if (client->hurry) {
+        return (long)(call->wait_ms + CALL_HURRY_MS);
+    }
     int64_t most = client->patience_ms > CALL_MIN_MS ? client->patience_ms : CALL_MIN_MS;
     return (long)(call->wait_ms + (call->body || most > CALL_MS ? CALL_MS : most));
 }

@@ -36,7 +36,8 @@ int client_get(struct client *client, const char *path, json_t **out, struct err
 long client_status(const struct client *client);
 /* Whether the last call was ended by an interrupt. */
 bool client_was_interrupted(const struct client *client);
-/* An interrupt no longer ends calls, and patience is this: for what must be said before leaving. */
+/* An interrupt no longer ends calls, each try is short, and patience is this: for what must be said before
+ * leaving. */
 void client_hurry(struct client *client, int64_t patience_ms);
 /* Sleeps; an interrupt ends it. */
 void client_sleep(struct client *client, int64_t ms);

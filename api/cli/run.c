@@ -36,7 +36,7 @@ struct run {
     json_t *job; /* to be submitted */
     char key[256];
     bool was_final; /* the job of the key was over already */
-    bool sent;      /* a submit may have reached the broker */
+    bool sent;      /* a submit may have reached the broker; false again: its job was over */
     bool was_done;  /* the result is an earlier job's */
     struct error err;
 };
@@ -57,11 +57,13 @@ static int submit_under(struct run *run, const char *base, int number)
     } else {
         copy_text(run->key, sizeof run->key, base);
     }
+    json_decref(tail->job); /* the chain's older job: an interrupt must not act on it */
+    tail->job = NULL;
+    tail->id[0] = '\0';
     run->sent = true;
     if (post_job(tail->client, run->job, run->key, &job, &existing, &run->err) < 0) {
         return -1;
     }
-    json_decref(tail->job);
     tail->job = job;
     copy_text(tail->id, sizeof tail->id, json_text(job, "id"));
     run->was_final = existing && json_is_true(json_object_get(job, "final"));
@@ -147,6 +149,7 @@ static int submit(struct run *run)
     key_random(run->cli, random);
     int number = 1, result = submit_under(run, base, number);
     if (key && result >= 0 && run->was_final) {
+        run->sent = false; /* that job needs no cancelling */
         number = newest_of_chain(run, base);
         result = number > 1 ? submit_under(run, base, number) : number < 0 ? -1 : result;
     }

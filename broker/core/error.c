@@ -1,5 +1,7 @@
 #include "broker/core/error.h"
 
+#include "broker/core/alloc.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +19,14 @@ static const struct {
 
 int error_set(struct error *err, enum error_code code, const char *format, ...)
 {
-    error_clear(err);
-    err->code = code;
+    char text[2 * ERROR_TEXT_MAX];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(err->text, sizeof err->text, format, args);
+    (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    error_clear(err); /* after the arguments: they may be of this very error */
+    err->code = code;
+    copy_text(err->text, sizeof err->text, text); /* never cuts a character in two */
     return -1;
 }
 

@@ -459,8 +459,10 @@ def part_persist(options):
         broker.request("POST", "/v1/places/east/drain", json.dumps({"note": "a disk"}).encode())
         broker.kill()
         broker.start()
-        place = next(p for p in broker.get("/v1/places")["places"] if p["cluster"] == "east")
-        if place["state"] != "drained" or place["reason"] != "a disk":
+        place = wait_until("the place is drained still", lambda: next(
+            (p for p in broker.get("/v1/places")["places"]
+             if p["cluster"] == "east" and p["state"] == "drained"), None), 20)
+        if place["reason"] != "a disk":
             fail(f"the drain is forgotten: {place}")
         broker.request("POST", "/v1/places/east/undrain", b"{}")
         broker.kill()

@@ -224,14 +224,19 @@ void rig_await_file(struct rig *rig, const char *path, long bytes)
     cr_assert_geq(info.st_size, bytes);
 }
 
+bool rig_is_gone(pid_t pid)
+{
+    struct proc proc;
+    return proc_read(pid, &proc) || proc.state == 'Z' || proc.state == 'X';
+}
+
 void rig_await_gone(struct rig *rig, pid_t pid)
 {
     int64_t late = clock_mono_ms(rig->clock) + RIG_WAIT_MS;
-    struct proc proc = {.state = 'R'};
-    while (!proc_read(pid, &proc) && proc.state != 'Z' && clock_mono_ms(rig->clock) < late) {
+    while (!rig_is_gone(pid) && clock_mono_ms(rig->clock) < late) {
         turn(rig, 20);
     }
-    cr_assert(proc_read(pid, &proc) || proc.state == 'Z', "process %d lives", (int)pid);
+    cr_assert(rig_is_gone(pid), "process %d lives", (int)pid);
 }
 
 pid_t rig_pid_in(const char *path)

@@ -67,7 +67,9 @@ void rig_forget(struct rig *rig, const struct attempt_ref *ref);
 struct report rig_await(struct rig *rig, const struct attempt_ref *ref, enum report_state state);
 /* Runs the loop until file has this many bytes at least. */
 void rig_await_file(struct rig *rig, const char *path, long bytes);
-/* Runs the loop until the process is gone or a zombie. */
+/* Whether the process is no more, but for its parent to take note. */
+bool rig_is_gone(pid_t pid);
+/* Runs the loop until the process is gone. */
 void rig_await_gone(struct rig *rig, pid_t pid);
 
 pid_t rig_supervisor(const struct rig *rig);

@@ -49,12 +49,6 @@ static pid_t keeper_of(const struct rig *rig, const struct attempt_ref *ref)
     return pid;
 }
 
-static bool is_gone(pid_t pid)
-{
-    struct proc proc;
-    return proc_read(pid, &proc) || proc.state == 'Z';
-}
-
 static long lines_in(const char *path)
 {
     size_t length = 0;
@@ -346,7 +340,7 @@ Test(local, killed_keeper_leaves_nothing_behind)
     cr_assert_eq(kill(keeper_of(&rig, &ref), SIGKILL), 0);
     struct report report = rig_await(&rig, &ref, REPORT_ENDED);
     cr_expect_eq(report.outcome, OUTCOME_OUTCOME_UNKNOWN);
-    cr_expect(is_gone(escaped));
+    cr_expect(rig_is_gone(escaped));
     free(run);
     free(file);
     rig_close(&rig);
@@ -366,8 +360,8 @@ Test(local, descendants_are_ended_with_their_job)
     struct report report = run_job(&rig, (struct rig_job){.run = run});
     cr_expect_eq(report.outcome, OUTCOME_EXIT);
     cr_expect_eq(report.exit_code, 4);
-    cr_expect(is_gone(rig_pid_in(daemon)));
-    cr_expect(is_gone(rig_pid_in(escaped)));
+    cr_expect(rig_is_gone(rig_pid_in(daemon)));
+    cr_expect(rig_is_gone(rig_pid_in(escaped)));
     free(run);
     free(escaped);
     free(daemon);
@@ -389,7 +383,7 @@ Test(local, cancel_kills_what_ignores_term)
     struct report report = rig_await(&rig, &ref, REPORT_ENDED);
     int64_t took = clock_mono_ms(rig.clock) - begin;
     cr_expect_eq(report.outcome, OUTCOME_CANCELLED);
-    cr_expect(is_gone(rig_pid_in(file)));
+    cr_expect(rig_is_gone(rig_pid_in(file)));
     cr_expect_geq(took, 500, "the grace was cut short: %" PRId64 " ms", took);
     free(run);
     free(file);

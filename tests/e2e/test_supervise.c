@@ -355,7 +355,6 @@ Test(supervise, keeper_that_waits_for_a_full_disk_ends_when_asked)
 {
     struct rig rig;
     struct held held;
-    struct proc proc;
     struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
     rig_open(&rig, 4000, 1024 * mib);
     held_start(&rig, &held);
@@ -363,7 +362,7 @@ Test(supervise, keeper_that_waits_for_a_full_disk_ends_when_asked)
     make_file(held.go);
     rig_await_gone(&rig, held.job);
     cr_expect_eq(rig_find(&rig, &held.ref, RIG_WAIT_MS).report.state, REPORT_RUNNING);
-    for (int i = 0; i < 500 && !proc_read(held.keeper, &proc) && proc.state != 'Z'; i++) {
+    for (int i = 0; i < 500 && !rig_is_gone(held.keeper); i++) {
         (void)kill(held.keeper, SIGTERM); /* the first may come while it still keeps the job */
         (void)poll(NULL, 0, 20);
     }

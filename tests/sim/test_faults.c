@@ -218,6 +218,28 @@ Test(faults, lost_submits_are_looked_up_and_never_sent_again_blind)
     sim_destroy(sim);
 }
 
+/* Later than any look-up waits for: the job was given up there, and must not go on there. */
+Test(faults, a_submit_that_arrives_after_it_was_given_up_is_ended)
+{
+    struct sim *sim = small(17);
+    clock_sim_pass(sim_clock(sim), SECOND);
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "m%02d", i);
+        *faults_of(sim, name) = (struct sim_faults){.delay_submits = 1, .delay_ms = 300 * SECOND};
+    }
+    lab_submit_mixed(sim, 9, 60, 20 * MINUTE);
+    lab_run(sim, NULL, NULL);
+    char *log = sim_events(sim, NULL);
+    int late = count_lines(log, "\"kind\":\"absent\"", NULL);
+    cr_assert_gt(late, 0);
+    cr_assert_eq(count_lines(log, "\"kind\":\"tomb-set\"", NULL), late);
+    cr_assert_eq(count_lines(log, "\"kind\":\"tomb-clear\"", NULL), late);
+    cr_assert_eq(count_lines(log, "\"kind\":\"late\"", NULL), late);
+    free(log);
+    sim_destroy(sim);
+}
+
 Test(faults, a_refusal_sends_the_job_elsewhere)
 {
     struct sim *sim = small(6);

@@ -125,3 +125,29 @@ Test(api_intake, depth_costs_nothing)
     intake_fini(&intake);
     free(text);
 }
+
+static void expect_place(const struct intake *intake, size_t index, int line, int column)
+{
+    const json_t *problem = json_array_get(json_array_get(intake->problems, index), 1);
+    cr_assert_eq(json_integer_value(json_object_get(problem, "line")), line);
+    cr_assert_eq(json_integer_value(json_object_get(problem, "column")), column);
+}
+
+Test(api_intake, each_bad_item_has_its_place)
+{
+    struct intake intake;
+    struct error err;
+    char deep[VALUE_DEPTH_MAX * 4 + 3] = "", text[sizeof deep * 3 + 64];
+    memset(deep, '[', VALUE_DEPTH_MAX * 2 + 1);
+    memset(deep + VALUE_DEPTH_MAX * 2 + 1, ']', VALUE_DEPTH_MAX * 2 + 1);
+    (void)snprintf(text, sizeof text, "[%s,\n{},\"\xc3\xa4\", %s,\n%s]", deep, deep, deep);
+    cr_assert_eq(take(&intake, text, false, 16, &err), 0);
+    cr_assert_eq(intake.count, 5);
+    cr_assert_eq(json_array_size(intake.problems), 3);
+    const json_t *first = json_array_get(json_array_get(intake.problems, 0), 1);
+    int column = (int)json_integer_value(json_object_get(first, "column"));
+    expect_place(&intake, 0, 1, column);
+    expect_place(&intake, 1, 2, column + 7); /* an a with dots is one column */
+    expect_place(&intake, 2, 3, column - 1);
+    intake_fini(&intake);
+}

@@ -164,3 +164,34 @@ Test(api_tokens, a_running_server_drops_bad_lines_and_keeps_the_others)
     cr_assert_null(token_check(tokens, token));
     tokens_close(tokens);
 }
+
+static void expect_owner(const char *name, uid_t user, gid_t group)
+{
+    struct stat stat_of;
+    cr_assert_eq(stat(name, &stat_of), 0);
+    cr_assert_eq(stat_of.st_uid, user, "%s belongs to %u", name, (unsigned)stat_of.st_uid);
+    cr_assert_eq(stat_of.st_gid, group);
+    cr_assert_eq(stat_of.st_mode & 0777U, 0600);
+}
+
+Test(api_tokens, what_root_writes_belongs_to_the_broker)
+{
+    char token[TOKEN_SIZE], lock[128];
+    struct error err;
+    struct token *list = NULL;
+    size_t count = 0;
+    if (geteuid() != 0) {
+        cr_skip_test("only root can give files away");
+    }
+    (void)snprintf(lock, sizeof lock, "%s.lock", path);
+    cr_assert_eq(chown(folder, 4711, 4712), 0);
+    cr_assert_eq(token_add(path, manual, "alice", NULL, "read", token, &err), 0);
+    expect_owner(path, 4711, 4712); /* no file yet: as the folder */
+    expect_owner(lock, 4711, 4712);
+    cr_assert_eq(chown(path, 4713, 4714), 0);
+    cr_assert_eq(token_list(path, &list, &count, &err), 0);
+    cr_assert_eq(count, 1);
+    cr_assert_eq(token_revoke(path, list[0].id, &err), 0);
+    expect_owner(path, 4713, 4714);
+    free(list);
+}

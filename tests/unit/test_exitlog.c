@@ -2,16 +2,30 @@
 #include "adapters/node/exitlog.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static char dir[64];
 static char path[96];
 static long sum;
 static int count;
+static bool refuses_directories; /* fsync() does */
+
+/* In place of libc's, to fail for directories. */
+int fsync(int fd)
+{
+    struct stat info;
+    if (refuses_directories && !fstat(fd, &info) && S_ISDIR(info.st_mode)) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
 
 static void set_up(void)
 {
@@ -146,7 +160,9 @@ Test(exitlog, rewrite_replaces_all)
     struct exitlog *log = open_log();
     json_t *records = json_pack("[{s:i}]", "n", 40);
     struct error err;
-    cr_assert_eq(exitlog_rewrite(log, records, &err), 0, "%s", err.text);
+    bool replaced;
+    cr_assert_eq(exitlog_rewrite(log, records, &replaced, &err), 0, "%s", err.text);
+    cr_assert(replaced);
     json_decref(records);
     add(log, 2);
     sync_log(log);
@@ -154,5 +170,25 @@ Test(exitlog, rewrite_replaces_all)
     log = open_log();
     cr_expect_eq(sum, 42);
     cr_expect_eq(count, 2);
+    exitlog_close(log);
+}
+
+Test(exitlog, rewrite_that_is_not_durable_is_the_log_and_is_said)
+{
+    write_three();
+    struct exitlog *log = open_log();
+    json_t *records = json_pack("[{s:i}]", "n", 40);
+    struct error err;
+    bool replaced = false;
+    refuses_directories = true;
+    cr_assert_eq(exitlog_rewrite(log, records, &replaced, &err), -1);
+    refuses_directories = false;
+    cr_assert(replaced);
+    json_decref(records);
+    add(log, 2);
+    sync_log(log); /* not into the file without a name */
+    exitlog_close(log);
+    log = open_log();
+    cr_expect_eq(sum, 42);
     exitlog_close(log);
 }

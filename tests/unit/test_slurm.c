@@ -301,6 +301,40 @@ Test(slurm, what_is_not_the_attempt_is_not_taken)
     answer("GET " API "/jobs", listing(12, NAME, "tieline:other:" ID ":1", "RUNNING"));
     cr_assert_eq(bench_find(&result), ADAPTER_OK);
     cr_assert_eq(result.reports[0].state, REPORT_ABSENT);
+    answer("GET " API "/jobs", "{\"jobs\":[{\"job_id\":12,\"name\":\"" NAME
+                               "\",\"user_name\":\"bob\",\"job_state\":\"RUNNING\"}]}");
+    cr_assert_eq(bench_find(&result), ADAPTER_OK);
+    cr_assert_eq(result.reports[0].state, REPORT_ABSENT);
+    cr_assert_eq(bench_cancel(&result), ADAPTER_OK);
+    cr_assert_eq(nasty_count(server, "DELETE"), 0, "deleted another's job");
+}
+
+Test(slurm, a_renamed_job_is_found_and_cancelled)
+{
+    struct bench_result result;
+    answer("GET " API "/jobs", listing(12, "renamed", "tieline:lab:" ID ":1", "RUNNING"));
+    answer("DELETE " API "/job/12", "{\"errors\":[]}");
+    cr_assert_eq(bench_find(&result), ADAPTER_OK);
+    cr_assert_eq(result.reports[0].state, REPORT_RUNNING);
+    cr_assert_eq(bench_cancel(&result), ADAPTER_OK);
+    cr_assert_eq(nasty_count(server, "DELETE " API "/job/12"), 1);
+}
+
+Test(slurm, what_accounting_sees_alive_is_not_absent)
+{
+    struct bench_result result;
+    answer("GET /openapi/v3",
+           "{\"paths\":{\"/slurm/v0.0.38/jobs\":{},\"/slurmdb/v0.0.38/jobs\":{}}}");
+    answer("GET " API "/jobs", no_jobs);
+    answer("GET /slurmdb/v0.0.38/jobs", no_jobs);
+    cr_assert_eq(bench_find(&result), ADAPTER_OK);
+    cr_assert_eq(result.reports[0].state, REPORT_ABSENT);
+    answer("GET /slurmdb/v0.0.38/jobs",
+           "{\"errors\":[],\"jobs\":[{\"job_id\":12,\"name\":\"" NAME "\",\"user\":\"alice\","
+           "\"state\":{\"current\":\"PENDING\",\"reason\":\"None\"},"
+           "\"time\":{\"submission\":9999999999,\"start\":0,\"end\":0}}]}");
+    cr_assert_eq(bench_find(&result), ADAPTER_UNKNOWN);
+    cr_assert(strstr(result.call.err.text, "accounting knows"), "%s", result.call.err.text);
 }
 
 Test(slurm, absent_only_by_a_whole_listing)

@@ -306,6 +306,31 @@ Test(slurm_token, is_read_again_when_its_file_changes, .init = token_setup, .fin
     slurm_token_fini(&token);
 }
 
+Test(slurm_token, a_failing_command_is_not_run_for_each_call, .init = token_setup,
+     .fini = token_teardown)
+{
+    char script[128];
+    char *argv[] = {"/bin/sh", "-c", script};
+    struct secret secret = {.command = {.items = argv, .count = 3}};
+    struct slurm_token token;
+    struct error err;
+    struct stat info;
+    const char *text;
+    (void)snprintf(script, sizeof script, "printf x >>%s; exit 1", token_path);
+    slurm_token_init(&token, &secret, &fake_clock);
+    for (int i = 0; i < 5; i++) {
+        cr_assert_eq(slurm_token_get(&token, &text, &err), -1);
+        cr_assert_eq(err.code, ERROR_UNAUTHORIZED);
+    }
+    cr_assert_eq(stat(token_path, &info), 0);
+    cr_assert_eq(info.st_size, 1);
+    fake_now += 10000;
+    cr_assert_eq(slurm_token_get(&token, &text, &err), -1);
+    cr_assert_eq(stat(token_path, &info), 0);
+    cr_assert_eq(info.st_size, 2);
+    slurm_token_fini(&token);
+}
+
 Test(slurm_token, none_is_no_error, .init = token_setup)
 {
     struct secret secret = {0};
