@@ -425,9 +425,11 @@ def part_unknown(options):
     with lab(options.program, options.script, "unknown", clusters) as it:
         broker = it.broker
         broker.start()
-        ids = broker.submit_all([it.job(f"long{i}" if i < 4 else f"short{i}", 75 if i < 4 else 1)
-                                 for i in range(8)])
-        wait_until("four run", lambda: sum(it.lines().values()) >= 4, 30)
+        ids = broker.submit_all(
+            [it.job(f"long{i}", 75, where={"require": {"places": "near" if i < 2 else "far"}})
+             for i in range(4)] + [it.job(f"short{i}", 1) for i in range(4)])
+        for id in ids[:4]:
+            broker.wait_state(id, "running")
         far = [pid for pid in it.supervisors() if "/far" in
                pathlib.Path(f"/proc/{pid}/cmdline").read_text()]
         for pid in far:
