@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COMMANDS_MAX = 64, LINE_MAX_BYTES = 1024, LOOP_TURNS = 8 };
+enum { COMMANDS_MAX = 64, LINE_MAX_BYTES = 1024, LOOP_TURNS = 2000 };
 
 const struct flag common_flags[] = {
     {"json", 0, NULL, false, "JSON; of lists one object per line"},
@@ -418,7 +418,9 @@ int cli_main(const struct cli_parts *parts, int argc, char **argv)
     int status = check_output(dispatch(&cli, argc - 1, argv + 1));
     clock_uv_destroy(cli.clock);
     for (int i = 0; i < LOOP_TURNS && uv_loop_close(&cli.loop) != 0; i++) {
+        /* Work of the thread pool may be under way: it still writes to this loop when it is done. */
         (void)uv_run(&cli.loop, UV_RUN_NOWAIT);
+        (void)usleep(1000);
     }
     return status;
 }
